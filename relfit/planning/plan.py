@@ -16,22 +16,17 @@ _STEADY = (
     "The plan assumes a constant rate: where relfit trend LOG dates a change, relfit calibrate LOG --since DATE takes "
     "the last period alone."
 )
+_EACH = {"trend": _STEADY, "systems": "Plan for one of them."}
 _MATTERS = {
     "checkpoint": {
+        **_EACH,
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",
         "dependence.dispersion": _BAD_WEEKS,
-        "trend": _STEADY,
-        "systems": "Plan for one of them.",
     },
-    "migration": {
-        "dependence.cofailure": "Failures that come together leave no time to migrate.",
-        "trend": _STEADY,
-        "systems": "Plan for one of them.",
-    },
+    "migration": {**_EACH, "dependence.cofailure": "Failures that come together leave no time to migrate."},
     "replication": {
+        **_EACH,
         "dependence.cofailure": "Both copies of a process fail together more often than the plan says.",
-        "trend": _STEADY,
-        "systems": "Plan for one of them.",
     },
 }
 

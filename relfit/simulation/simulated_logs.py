@@ -153,9 +153,8 @@ class _Repairs:
         one, last = scope.mttr_node, scope.mttr if scope.has_own_mttr else None
         if one is not None and last is not None and nodes > 1.0:
             some = draw(_TRIALS * max(round(nodes), 2)).reshape(_TRIALS, -1)
-            apart = one * float(
-                some.max(axis=1).mean() / max(some.mean(), 1e-300)
-            )  # until the last is back, with independent repairs
+            # until the last is back, with independent repairs
+            apart = one * float(some.max(axis=1).mean() / max(some.mean(), 1e-300))
             at_once = float(np.clip((apart - last) / (apart - one), 0.0, 1.0)) if apart > one else 1.0
 
         def lasting(failure: IntArray) -> FloatArray:
@@ -242,12 +241,7 @@ def _shared_failures(
 
 
 def log_of_outages(
-    system: str,
-    outages: Outages,
-    rack: IntArray | None,
-    count: int,
-    length: float,
-    start: pd.Timestamp,
+    system: str, outages: Outages, rack: IntArray | None, count: int, length: float, start: pd.Timestamp
 ) -> FailureLog:
     """A log of nodes observed from hour 0 to `length`; outages by node, start and end in hours."""
     who, begin, end, scope = outages

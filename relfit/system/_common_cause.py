@@ -106,17 +106,10 @@ class Racks:
     def take(self, nodes: IntArray) -> Racks:
         """Racks of some of the nodes; racks without any are left out."""
         used, of_node = np.unique(self.of_node[nodes], return_inverse=True)
-        place = np.full(self.ages.size, -1, dtype=np.int64)
-        place[used] = np.arange(used.size)
-        parts = []
-        for component in self.components:
-            new = place[component.positions]
-            if (new >= 0).any():
-                parts.append(Component(component.family[new >= 0], new[new >= 0]))
         return replace(
             self,
             of_node=of_node.astype(np.int64).ravel(),
-            components=tuple(parts),
+            components=Component.taken(self.components, used, self.ages.size),
             ages=self.ages[used],
             names=self.names[used],
         )

@@ -193,17 +193,8 @@ class SystemNodes:
             For no position, an unknown one, or a repeated one.
         """
         places = self.checked_positions(positions)
-        place = np.full(self.n_nodes, -1, dtype=np.int64)
-        place[places] = np.arange(places.size)
-        parts = []
-        for component in self.components:
-            new = place[component.positions]
-            some = np.flatnonzero(new >= 0)
-            if some.size:
-                some = some[np.argsort(new[some])]
-                parts.append(Component(component.family[some], new[some]))
         return self._replaced(
-            tuple(parts),
+            Component.taken(self.components, places, self.n_nodes),
             self.ages[places],
             names=self.names[places],
             sources=None if self.sources is None else self.sources[places],

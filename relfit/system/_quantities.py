@@ -17,7 +17,6 @@ from relfit.system.checked_nodes import duration_array
 __all__ = ["Quantities", "finite_hours", "horizon_hours"]
 
 
-_HALF = 0.6931471805599453
 _SMALLEST = 1e-300
 
 
@@ -98,7 +97,7 @@ class Quantities(ABC):
         with np.errstate(divide="ignore"):
             levels = np.log(-np.log1p(-p.reshape(-1)))
         times = [self._time_of(float(level)) for level in levels]
-        return self._shaped(np.stack(times) if times else np.empty((0, self._rows)), p)
+        return self._shaped(np.reshape(times, (-1, self._rows)), p)
 
     def _time_of(self, log_level: float, after: float = 0.0) -> FloatArray:
         """Time at which the log of each row's cumulative hazard, counted from `after`, has this value."""
@@ -126,12 +125,12 @@ class Quantities(ABC):
         """Mean hours that remain to a job that still runs after a finite time `after`."""
         x = finite_hours(after)
         means = [self._mean_after(float(one)) for one in x.reshape(-1)]
-        return self._shaped(np.stack(means) if means else np.empty((0, self._rows)), x)
+        return self._shaped(np.reshape(means, (-1, self._rows)), x)
 
     def _mean_after(self, after: float) -> FloatArray:
         """Mean residual life of each row."""
         rows = self._rows
-        centre = self._time_of(np.log(_HALF), after)
+        centre = self._time_of(np.log(np.log(2.0)), after)
         usable = self._finite() & np.isfinite(centre)
         before = self._log_reliability(np.full((1, rows), after))[0] if after else np.zeros(rows)
 

@@ -39,6 +39,20 @@ class Component:
     def __repr__(self) -> str:
         return f"Component({self.family!r}, {len(self)} nodes)"
 
+    @staticmethod
+    def taken(components: Iterable[Component], places: IntArray, size: int) -> tuple[Component, ...]:
+        """The components of the nodes at some of `size` places, numbered in the order of these."""
+        number = np.full(size, -1, dtype=np.int64)
+        number[places] = np.arange(places.size)
+        parts = []
+        for component in components:
+            new = number[component.positions]
+            some = np.flatnonzero(new >= 0)
+            if some.size:
+                some = some[np.argsort(new[some])]
+                parts.append(Component(component.family[some], new[some]))
+        return tuple(parts)
+
 
 def node_label(names: pd.Index | None, position: int, what: str = "node") -> str:
     """The name of a node in an error."""
@@ -51,12 +65,8 @@ def components_of(
 ) -> tuple[Component, ...]:
     """Components from a batch, one distribution for `count` equal nodes, or a sequence of distributions.
 
-    Raises
-    ------
-    ArgumentError
-        For no nodes, a batch of more than one dimension, or another number of nodes than `count`.
-    DataError
-        For a node with missing or impossible parameters; the error names it.
+    An `ArgumentError` for no nodes, a batch of more than one dimension, or another number of nodes than `count`; a
+    `DataError` names a node with missing or impossible parameters.
     """
     if isinstance(nodes, Distribution):
         components: tuple[Component, ...] = (_of_batch(nodes, count),)
@@ -160,9 +170,8 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item() if value.dtype.kind in "iufOU" else value[()]
     if isinstance(value, (str, bytes)) or np.ndim(value) == 0:
-        plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(
-            value, (bool, np.timedelta64)
-        )
+        numbers = (int, float, np.integer, np.floating)
+        plain = isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
         return np.asarray(float(value) * factor if plain else hours(value), dtype=np.float64)
     array = value.to_numpy() if isinstance(value, (pd.Series, pd.Index)) else np.asarray(value)
     if array.dtype.kind in "iuf":

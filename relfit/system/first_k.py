@@ -81,18 +81,9 @@ class FailureRule:
     ) -> tuple[FloatArray, FloatArray]:
         """Log reliability of the job, and its failure rate per hour given that it runs, shape (r, n) or (r, 1).
 
-        Parameters
-        ----------
-        x : ndarray, shape (r,)
-            Times, hours.
-        spent : ndarray, shape (r, n)
-            Conditional cumulative hazards of the nodes; may be overwritten.
-        rates : ndarray, optional
-            Their failure rates per hour; without them no rate is computed.
-        every : bool
-            Whether results are for the first k nodes, for every k.
-        factors : tuple of ndarray, optional
-            Factors of the hazards of common causes, shape (r, causes), and of racks, shape (r,).
+        At times x (r,), in hours, from the nodes' conditional cumulative hazards `spent` (r, n), which may be
+        overwritten, and failure rates `rates`; without these no rate is computed. With `every` for the first k nodes,
+        for every k. `factors` multiply the hazards of common causes, (r, causes), and of racks, (r,).
         """
         n_nodes = spent.shape[1]
         if self.tolerance:

@@ -94,18 +94,11 @@ def sources_of(
     """The sources of the parameters of a system's nodes, one entry per distribution.
 
     `groups` has the position of each node's fitted group; `origin` the fits, or an object that draws the nodes itself
-    (``node_sources``) and factors of wider causes (``wide_factors``).
-
-    Raises
-    ------
-    ArgumentError
-        For a system that was not made from fits, or fits without a covariance.
+    (``node_sources``) and factors of wider causes (``wide_factors``). An `ArgumentError` for a system that was not made
+    from fits, or fits without a covariance.
     """
     if origin is None or groups is None:
-        raise ArgumentError(
-            "this system was made from given parameters, which have no uncertainty",
-            remedy=_FROM_FITS,
-        )
+        raise ArgumentError("this system was made from given parameters, which have no uncertainty", remedy=_FROM_FITS)
     if isinstance(origin, DrawsNodes):
         return origin.node_sources(components, groups)
     sources = []
@@ -114,8 +107,7 @@ def sources_of(
         fit = origin.results.get(getattr(kind, "name", "")) if isinstance(origin, Fits) else origin
         if not issubclass(kind, Family) or not isinstance(fit, (FamilyFit, PooledFit)) or fit.family is not kind:
             raise ArgumentError(
-                f"there is no {kind.__name__} fit among those that the system was made from",
-                remedy=_FROM_FITS,
+                f"there is no {kind.__name__} fit among those that the system was made from", remedy=_FROM_FITS
             )
         own = groups[component.positions]
         if (own < 0).any():

@@ -23,6 +23,7 @@ from relfit.simulation import (
 )
 from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
 from relfit.simulation.sparing import sparing_devices
+from relfit.simulation.sparing.sparing_state import DeviceRepairs
 
 RECOVERY = Recovery("15min", "10s", "60s", "6min")
 SMALL = Cluster(zones=2, racks=32, trays=8, gpus=8, shared_racks=False)
@@ -300,4 +301,6 @@ def test_the_last_kind_of_repair_takes_what_rounding_leaves(monkeypatch: pytest.
     shares = np.cumsum(np.full(10, 0.1))
     assert shares[-1] < 1.0
     monkeypatch.setattr(sparing_devices, "_draw", lambda rng, tables, kind: int(kind))
-    assert sparing_devices._draw_repair.py_func(Largest(), np.zeros((0, 0)), np.arange(4, 14), shares) == 13
+    none = np.zeros((0, 1))
+    repairs = DeviceRepairs(np.arange(4, 14), shares, none, none, np.zeros(0, bool), np.inf)
+    assert sparing_devices._draw_repair.py_func(Largest(), np.zeros((0, 0)), repairs, np.zeros(0, int), 0) == 13

@@ -442,6 +442,5 @@ def _expected_hours(
     """Expected hours of a job that also writes a checkpoint at its end."""
     if every <= 0.0:
         return float(durations("work", work))
-    plan = model.checkpoint
-    best = Checkpoint(every, plan.save, plan.restore, plan.exposed, plan.slowed)
+    best = replace(model.checkpoint, every=every)
     return expected_time(model.mtbf if life is None else life, work, best, model.restart, last_save=True)

@@ -9,8 +9,6 @@ Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (w
 
 from __future__ import annotations
 
-from typing import TypedDict, Unpack
-
 import numpy as np
 
 from relfit.base.arguments import cases, durations
@@ -127,19 +125,14 @@ def slowdown(
     return slowdown_exponential(mu, w, c, r, d, exposed)
 
 
-class Exposed(TypedDict, total=False):
-    """In which of ``"save"`` and ``"restore"`` failures can occur, as for `slowdown`."""
-
-    exposed: tuple[str, ...]
-
-
 def waste(
     mtbf: Durations,
     every: Durations,
     save: Durations,
     restore: Durations = 0.0,
     restart: Durations = 0.0,
-    **how: Unpack[Exposed],
+    *,
+    exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
     """Share of time lost, ``1 - 1/slowdown``.
 
@@ -149,11 +142,16 @@ def waste(
     0.0874
     """
     with np.errstate(divide="ignore"):
-        return 1.0 - 1.0 / slowdown(mtbf, every, save, restore, restart, **how)
+        return 1.0 - 1.0 / slowdown(mtbf, every, save, restore, restart, exposed=exposed)
 
 
 def best_waste(
-    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0, **how: Unpack[Exposed]
+    mtbf: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    *,
+    exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
     """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float.
 
@@ -162,5 +160,5 @@ def best_waste(
     >>> best_waste([24, 0.1, 0.001], 1).round(4).tolist()
     [0.2616, 1.0, 1.0]
     """
-    every = best_interval(mtbf, save, restore, restart, **how)
-    return waste(mtbf, every, save, restore, restart, **how)
+    every = best_interval(mtbf, save, restore, restart, exposed=exposed)
+    return waste(mtbf, every, save, restore, restart, exposed=exposed)

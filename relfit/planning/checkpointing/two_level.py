@@ -149,9 +149,8 @@ class LevelCosts:
             low, high = np.broadcast_to(short, k.shape), np.broadcast_to(long, k.shape)
             return highest(lambda log: _progress(np.exp(log), k[..., None], costs), low, high, rounds=rounds)
 
-        top, _ = highest(
-            lambda log: by_number(np.exp(log), 5)[1], np.zeros(self.mtbf.shape), np.log(_MOST_LOCAL), rounds=4
-        )
+        none = np.zeros(self.mtbf.shape)
+        top, _ = highest(lambda log: by_number(np.exp(log), 5)[1], none, np.log(_MOST_LOCAL), rounds=4)
         near = np.clip(np.floor(np.exp(top))[..., None] + np.arange(-1.0, 3.0), 1.0, _MOST_LOCAL)
         k = np.concatenate([np.ones((*top.shape, 1)), near], axis=-1)  # ties go to the plan with one level
         log, progress = by_number(k)

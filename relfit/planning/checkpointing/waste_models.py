@@ -72,10 +72,8 @@ class ExponentialWaste:
         if plan.save == 0.0:
             return np.zeros(mu.shape)
         guess = best_interval(mu, plan.save)
-        middle = np.log(guess)
-        where, _ = highest(
-            lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), middle - 9.0, middle + 4.0
-        )
+        low, high = np.log(guess) - 9.0, np.log(guess) + 4.0
+        where, _ = highest(lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), low, high)
         # saves without a pause, if that is better still
         at_once = self._of(mu, np.zeros(mu.shape), restart) <= self._of(mu, 1e-4 * guess, restart)
         return np.where(at_once, 0.0, np.exp(where))

@@ -259,7 +259,8 @@ def plan_migration(
     predictor = None if None in stated else predictor
     jobs = mix if isinstance(mix, JobMix) else job_mix(size, mix)
     machine = _Machine(size, jobs, c, r, m, pause, risk, spares)
-    alone = machine.alone(rate)
+    yields_alone = machine.alone(rate)
+    alone = float(machine.weighted(yields_alone))
     spare = with_it = np.nan
     moving = yields = np.full(jobs.sizes.size, np.nan)
     spares_drawn = gains = None
@@ -287,7 +288,7 @@ def plan_migration(
             "mtbf": gap,
             "nodes_share": jobs.node_shares,
             "checkpoint_every": best_interval(gap, c),
-            "checkpoint_yield": 1.0 - best_waste(gap, c, r, machine.down(rate)),
+            "checkpoint_yield": yields_alone,
             "migration_every": moving,
             "migration_yield": yields,
             "break_even_recall": np.where(least <= 1.0, least, np.nan),
@@ -299,9 +300,9 @@ def plan_migration(
         spares=spare,
         spares_low=spare_limits[0],
         spares_high=spare_limits[1],
-        checkpoint_yield=float(alone),
+        checkpoint_yield=alone,
         migration_yield=with_it,
-        gain=with_it - float(alone),
+        gain=with_it - alone,
         gain_low=gain_limits[0],
         gain_high=gain_limits[1],
         probability=np.nan if gains is None else float((gains > 0.0).mean()),
@@ -348,13 +349,9 @@ class _Machine:
         """Mean over the sizes of jobs, weighted by their share of the nodes."""
         return np.asarray((yields * self.jobs.node_shares).sum(axis=-1))
 
-    def alone_by_size(self, rate: JobRate) -> FloatArray:
+    def alone(self, rate: JobRate) -> FloatArray:
         """Yield of checkpoints alone, by size."""
         return np.asarray(1.0 - best_waste(self.gap(rate), self.save, self.restore, self.down(rate)))
-
-    def alone(self, rate: JobRate) -> FloatArray:
-        """Yield of checkpoints alone."""
-        return self.weighted(self.alone_by_size(rate))
 
     def check_spares(self, spare: float) -> None:
         """Raise an ArgumentError if no node is left to work."""
@@ -385,11 +382,11 @@ class _Machine:
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
         """Yield of migration minus that of checkpoints alone."""
-        return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.alone(rate))
+        return np.asarray(self.weighted(self.moving(rate, predictor)[1]) - self.weighted(self.alone(rate)))
 
     def least_recalls(self, rate: JobRate, precision: float, lead: Durations | Distribution | None) -> FloatArray:
         """Least recall at which migration pays for jobs of each size, with the spares that this recall needs."""
-        alone = self.alone_by_size(rate)
+        alone = self.alone(rate)
 
         def gains(j: int, grid: FloatArray) -> FloatArray:
             return self.moving(rate, Predictor(grid, np.full(grid.shape, precision), lead))[1][:, j] - alone[j]

@@ -20,7 +20,7 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.numeric.grid_search import highest
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.fitting.families.distribution import log_one_minus_exp
-from relfit.planning.checkpointing.exponential_failures import best_waste, costs_of
+from relfit.planning.checkpointing.exponential_failures import best_waste
 
 __all__ = ["CopiedJob", "failures_to_interruption"]
 
@@ -67,12 +67,9 @@ class CopiedJob:
     wide_rate: Any = 0.0
 
     def __post_init__(self) -> None:
-        costs = dict(zip(("save", "restore", "restart"), costs_of(self.save, self.restore, self.restart), strict=True))
-        values = {
-            "mtbf": durations("mtbf", self.mtbf, zero=False),
-            **costs,
-            "overhead": share("overhead", self.overhead),
-        }
+        hours = ("mtbf", "save", "restore", "restart")
+        values = {name: durations(name, getattr(self, name), zero=name != "mtbf") for name in hours}
+        values["overhead"] = share("overhead", self.overhead)
         values["wide_rate"] = positive("wide_rate", self.wide_rate, zero=True)
         for name, value in zip(values, cases(**values), strict=True):
             object.__setattr__(self, name, value)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import durations, share, whole
@@ -281,6 +280,8 @@ class SparesNeeded(Result):
     limit: FloatArray
     zones: int
 
+    _frame = ("blocks", "limit", "spare_blocks", "poisson", "probability")
+
     @property
     def headline(self) -> str:
         """The spare blocks needed, for the first case."""
@@ -292,11 +293,6 @@ class SparesNeeded(Result):
             f"{percent(float(self.probability.ravel()[0]))} of the time; the Poisson approximation asks for "
             f"{int(self.poisson.ravel()[0])}."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per case."""
-        names = ("blocks", "limit", "spare_blocks", "poisson", "probability")
-        return pd.DataFrame({name: np.broadcast_to(getattr(self, name), self.limit.shape).ravel() for name in names})
 
 
 def spare_blocks_needed(

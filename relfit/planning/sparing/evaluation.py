@@ -337,10 +337,8 @@ def optimise_sparing(
         raise ArgumentError(f"no strategy can be placed: {misfits[0]}", remedy="set partial_groups, or another group")
     labels = every.labels(cluster.gpus)
     left_out = tuple(dict.fromkeys(label for label, good in zip(labels, fits.tolist(), strict=True) if not good))
-    placed = every.take(fits)
-    return replace(
-        evaluate_sparing(cluster, placed, failures, recovery, performance, workers=workers), left_out=left_out
-    )
+    placed = evaluate_sparing(cluster, every.take(fits), failures, recovery, performance, workers=workers)
+    return replace(placed, left_out=left_out)
 
 
 def placement_groups(

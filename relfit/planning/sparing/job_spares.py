@@ -189,9 +189,8 @@ class _Shares:
     def _down(self, cases: Any, total: int) -> FloatArray:
         """Probabilities of each number of nodes down, shape (cases, total + 1): a product over racks of polynomials."""
         node, rack = self.node[cases, None], self.rack[cases, None]
-        wave = np.exp(
-            -2j * np.pi * np.arange((total + 1) // 2 + 1) / (total + 1)
-        )  # where the polynomials are evaluated
+        # where the polynomials are evaluated
+        wave = np.exp(-2j * np.pi * np.arange((total + 1) // 2 + 1) / (total + 1))
         alone = 1.0 - node + node * wave
         held = self.rack_size or 1
         product = np.ones((len(cases), wave.size), dtype=complex)

@@ -91,27 +91,10 @@ def losses(
     block_rate: FloatArray,
     racks: SharedRacks | None = None,
 ) -> tuple[FloatArray, dict[str, FloatArray]]:
-    """Work between checkpoints, and the shares of the job's GPU hours that are lost.
+    """Work between checkpoints (hours), and the shares of the job's GPU hours that are lost, by `LOSSES`.
 
-    Parameters
-    ----------
-    recovery : Recovery
-    blocks, spare_blocks : ndarray
-        Blocks per zone (L), and spare ones (R).
-    zones : int
-    share_down : ndarray
-        Share of time that a block is in repair (q).
-    block_rate : ndarray
-        Failures per hour of one working block that interrupt the job (1/MTBF_F). All broadcast.
-    racks : SharedRacks, optional
-        As for `blocking_probability`.
-
-    Returns
-    -------
-    checkpoint_every : ndarray
-        Hours: that of `recovery`, or the best for each case.
-    losses : dict of str to ndarray
-        Share lost, by `LOSSES`; the rest is useful.
+    Of the cases, which broadcast, `blocks` and `spare_blocks` are those of a zone, `share_down` is the share of time
+    that a block is in repair, and `block_rate` counts failures per hour of one working block that interrupt the job.
 
     Notes
     -----
@@ -160,13 +143,9 @@ def _running(
         saves = np.where(work > 0.0, save / np.where(work > 0.0, work, 1.0), 0.0 if save == 0.0 else np.inf)
         whole_time = 1.0 + lam * (detection + restart) + saves * useful
         never = np.isinf(saves)
-        return {
-            "useful": np.where(never, 0.0, useful / whole_time),
-            "saves": np.where(never, 1.0, np.where(never, 0.0, saves) * useful / whole_time),
-            "rework": np.where(never, 0.0, (1.0 - useful) / whole_time),
-            "detection": np.where(never, 0.0, lam * detection / whole_time),
-            "restart": np.where(never, 0.0, lam * restart / whole_time),
-        }
+        parts = {"useful": useful, "saves": saves * useful, "rework": 1.0 - useful}
+        parts |= {"detection": lam * detection, "restart": lam * restart}
+        return {name: np.where(never, float(name == "saves"), part / whole_time) for name, part in parts.items()}
 
 
 def reduced_size(

@@ -62,23 +62,9 @@ def best_spare_blocks(
     unit: IntArray,
     workers: int | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Best numbers of spare blocks of every case, without and with the placement rule.
+    """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`.
 
-    Parameters
-    ----------
-    recovery : Recovery
-    zones : int
-    blocks, share_down, block_rate, racks
-        As for `losses`, of one shape.
-    unit : ndarray of int
-        Blocks that must be placed together, of the same shape.
-    workers : int, optional
-        Number of threads.
-
-    Returns
-    -------
-    free, placed : ndarray of int
-        Without, and with the placement rule.
+    All arrays are of one shape; `unit` has the blocks that must be placed together.
     """
     shape = blocks.shape
     total, q, rate, size, rack = (
@@ -104,13 +90,7 @@ def best_spare_blocks(
 
 
 def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, zones: int) -> None:
-    """Reject a search that takes more than an hour, or too much memory.
-
-    Raises
-    ------
-    ArgumentError
-        The error says what to make smaller.
-    """
+    """Reject a search that takes more than an hour, or too much memory; the error says what to make smaller."""
     what = f"{blocks.size * draws:,} strategies and draws of up to {int(blocks.max()):,} blocks"
     tries = float(zones) * draws * float(blocks.sum()) * (limit + 1.0) ** 2
     if limit and (float(blocks.max()) * (limit + 1.0) > _MOST_AT_ONCE or tries > _MOST_TRIES):

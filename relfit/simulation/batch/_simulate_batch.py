@@ -25,8 +25,9 @@ from relfit.simulation.batch.batch_settings import (
 from relfit.simulation.batch.failure_source import Failures, PartOfFailures
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.batch.run_results import go_on
-from relfit.simulation.batch.several_classes import one_machine, takes_several
+from relfit.simulation.batch.several_classes import OWN, one_machine, takes_several
 from relfit.simulation.batch.simulation_files import read_simulation
+from relfit.simulation.engine.repair_stages import listed
 from relfit.system.jobs import Checkpoint
 
 __all__ = ["resume_batch", "simulate_batch"]
@@ -129,7 +130,7 @@ def simulate_batch(
     own = Part(
         cluster=BatchCluster(),
         scheduler=_named(Scheduler, "name", scheduler),
-        failures=_listed(failures),
+        failures=listed(failures),
         keep=keep,
         allocation=_named(Allocation, "policy", allocation),
         checkpoint=checkpoint,
@@ -177,10 +178,6 @@ def _named(kind: type, field: str, value: object) -> Any:
     return kind(**{field: value}) if isinstance(value, str) else value
 
 
-def _listed(failures: Failures | Sequence[Failures]) -> tuple[Failures, ...]:
-    return tuple(failures) if isinstance(failures, Sequence) else (failures,)
-
-
 def _in_classes(
     workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator
 ) -> Simulation:
@@ -204,10 +201,9 @@ def _in_classes(
             PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
             for source, seed in zip(machine.failures, seeds, strict=True)
         ]
-        names = ("scheduler", "allocation", "checkpoint", "reservations")
-        own = {name: getattr(part, name) for name in names if getattr(part, name) is not None}
+        own = {name: getattr(part, name) for name in OWN if getattr(part, name) is not None}
         cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
-        setup = machine._replace(cluster=cluster, failures=(*shared, *_listed(part.failures)), **own)
+        setup = machine._replace(cluster=cluster, failures=(*shared, *listed(part.failures)), **own)
         parts.append(first_state(workload.where(rows[-1]), setup, stream))
         first += part.nodes
     return Simulation(parts, sizes, rows)

@@ -199,11 +199,7 @@ class BatchConfig(Settings):
         if place is None:
             raise ArgumentError("there is no list of jobs", remedy='write file = "jobs.swf" under [workload]')
         jobs = read_workload(
-            place,
-            table.format,
-            processors_per_node=table.processors_per_node,
-            timezone=table.timezone,
-            **table.columns,
+            place, table.format, processors_per_node=table.processors_per_node, timezone=table.timezone, **table.columns
         )
         nodes = sum(part.nodes for part in self.classes) or self.cluster.nodes
         if nodes is not None:

@@ -15,22 +15,11 @@ import numpy as np
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError
+from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_settings import Part, Saving
-from relfit.simulation.batch.engine_state import (
-    DECIDE,
-    FINISHED,
-    LARGER_LOG,
-    LARGER_QUEUE,
-    MORE_FAILURES,
-    PAUSED,
-    SPENT,
-    Engine,
-    grown_log,
-    grown_queue,
-)
+from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.event_loop import advance, prepare
 from relfit.simulation.batch.failure_processes import FailureStream
-from relfit.simulation.batch.reliability import EstimatedReliability
 
 __all__ = ["REMEDY", "Drive", "Progress", "Simulation", "drive"]
 
@@ -56,7 +45,6 @@ class Drive:
     engine: Engine
     stream: FailureStream
     part: Part
-    reliability: EstimatedReliability | None = None
     start: float = 0.0
     next_estimate: float = np.inf
     next_save: float = np.inf
@@ -101,21 +89,10 @@ class Simulation:
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
-    """Run to the end, or until it is stopped; whether it came to the end.
+    """Run a simulation to the end, or until it is stopped; whether it came to the end.
 
-    Parameters
-    ----------
-    simulation : Simulation
-        Changed in place.
-    write : callable
-        ``write(simulation, path)``, which writes a file to go on from.
-    saving : Saving, optional
-    progress : callable, optional
-
-    Raises
-    ------
-    DataError
-        When jobs wait for more nodes than are ever up at once, or are killed without end.
+    `write` writes a file to go on from. A `DataError` when jobs wait for more nodes than are ever up at once, or are
+    killed without end.
     """
     prepare()
     every = np.inf if saving is None else saving.seconds("every")
@@ -140,27 +117,22 @@ class _Times:
 
 
 def _drive_part(
-    simulation: Simulation,
-    run: Drive,
-    saving: Saving | None,
-    write: Write,
-    times: _Times,
-    progress: Progress | None,
+    simulation: Simulation, run: Drive, saving: Saving | None, write: Write, times: _Times, progress: Progress | None
 ) -> bool:
     begun, first = time.perf_counter(), int(run.engine.state["n_events"][0])
     while True:
         pause = min(run.next_estimate, run.next_save)
         code = _go(run, pause)
-        if code == FINISHED:
+        if code == es.FINISHED:
             run.seconds += time.perf_counter() - begun
             return True
-        if code == MORE_FAILURES:
+        if code == es.MORE_FAILURES:
             _more_failures(run)
-        elif code == LARGER_QUEUE:
-            run.engine = grown_queue(run.engine)
-        elif code == LARGER_LOG:
-            run.engine = grown_log(run.engine)
-        elif code == PAUSED:
+        elif code == es.LARGER_QUEUE:
+            run.engine = es.grown_queue(run.engine)
+        elif code == es.LARGER_LOG:
+            run.engine = es.grown_log(run.engine)
+        elif code == es.PAUSED:
             _estimate(run, pause)
             if pause >= run.next_save:
                 run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
@@ -175,7 +147,8 @@ def _drive_part(
             written = time.perf_counter()
             times.next_file = written + max(saving.seconds("every"), (written - now) / _SAVING_SHARE)
         stop = times.stopped.is_set() or now >= times.limit
-        advanced = code == MORE_FAILURES or int(run.engine.state["n_events"][0]) > first  # or a chain might never end
+        # every call advances, or a chain of stopped calls would never end
+        advanced = code == es.MORE_FAILURES or int(run.engine.state["n_events"][0]) > first
         if saving is not None and stop and advanced:
             run.seconds += now - begun
             write(simulation, saving.path)
@@ -187,13 +160,13 @@ def _go(run: Drive, pause: float) -> int:
     engine, part, until = run.engine, run.part, time.perf_counter() + _PATIENCE
     while True:
         code = advance(engine, pause, _BUDGET)
-        if code != DECIDE:
+        if code != es.DECIDE:
             return code
         part.scheduler.decide(engine, float(engine.state["now"][0]), part.allocation, part.planned)
         engine.state["n_passes"] += 1
         engine.state["changed"] = engine.state["drop_plans"] = 0
         if time.perf_counter() >= until:
-            return SPENT
+            return es.SPENT
 
 
 def _more_failures(run: Drive) -> None:
@@ -208,8 +181,7 @@ def _more_failures(run: Drive) -> None:
     if run.idle_failures > _MOST_IDLE:
         waiting = int(state.n_waiting)
         raise DataError(
-            f"{waiting} jobs wait for more nodes than are ever up at once",
-            remedy="give reject_after_repairs, or until",
+            f"{waiting} jobs wait for more nodes than are ever up at once", remedy="give reject_after_repairs, or until"
         )
     _check_advance(run)
 
@@ -238,14 +210,13 @@ def _tell(simulation: Simulation, progress: Progress) -> None:
 
 
 def _estimate(run: Drive, now: float) -> None:
-    if run.reliability is None or now < run.next_estimate:
+    if now < run.next_estimate:
         return
-    run.next_estimate += run.reliability.period
-    engine = run.engine
-    shape, scale = run.reliability.parameters(
-        len(engine.nodes), engine.log[: int(engine.state["n_log"][0])], run.start, now
-    )
-    engine.nodes["weibull_shape"], engine.nodes["scale"] = shape, scale
+    engine, reliability = run.engine, run.part.allocation.judgement
+    run.next_estimate += reliability.period
+    log = engine.log[: int(engine.state["n_log"][0])]
+    lives = reliability.parameters(len(engine.nodes), log, run.start, now)
+    engine.nodes["weibull_shape"], engine.nodes["scale"] = lives
 
 
 def _numbered(simulation: Simulation, saving: Saving | None, write: Write) -> None:

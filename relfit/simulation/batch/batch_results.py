@@ -13,17 +13,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, percent
 from relfit.io.workloads import length_classes, width_classes
-from relfit.simulation.batch.engine_state import (
-    DONE,
-    LOG_DOWN,
-    LOG_END,
-    LOG_SPAN,
-    LOG_START,
-    OVER_WALLTIME,
-    REJECTED,
-    RUNNING,
-    TOO_WIDE,
-)
+from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.failure_processes import Table
 from relfit.simulation.engine.repair_stages import BEYOND_REPAIR, REPLACED
 
@@ -85,6 +75,7 @@ class BatchRun(Result):
 
     units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("jobs", "log")
+    _frame: ClassVar[str] = "jobs"
 
     # ------------------------------------------------------------------ measures
 
@@ -107,20 +98,20 @@ class BatchRun(Result):
         status = jobs["status"]
         begun = float(jobs["submission_time"].min()) if len(jobs) else 0.0
         makespan = float(ran["finish_time"].max()) - begun if len(ran) else 0.0
-        unfinished = status.isin(STATUS[:DONE])
+        unfinished = status.isin(STATUS[: es.DONE])
         clock = self.now - begun if unfinished.any() else makespan
         capacity = self.n_nodes * clock if clock > 0.0 else np.nan
-        running = jobs[status == STATUS[RUNNING]]
+        running = jobs[status == STATUS[es.RUNNING]]
         held = self.held_node_seconds + float(((self.now - running["starting_time"]) * running["nodes"]).sum())
         done = ran[ran["success"]]
         useful = float((done["run_time"] * done["nodes"]).sum())
         waste = float((jobs["waste"] * jobs["nodes"]).sum())
         return {
             "jobs": len(jobs),
-            "done": int((status == STATUS[DONE]).sum()),
-            "killed_at_walltime": int((status == STATUS[OVER_WALLTIME]).sum()),
-            "too_wide": int((status == STATUS[TOO_WIDE]).sum()),
-            "rejected": int((status == STATUS[REJECTED]).sum()),
+            "done": int((status == STATUS[es.DONE]).sum()),
+            "killed_at_walltime": int((status == STATUS[es.OVER_WALLTIME]).sum()),
+            "too_wide": int((status == STATUS[es.TOO_WIDE]).sum()),
+            "rejected": int((status == STATUS[es.REJECTED]).sum()),
             "unfinished": int(unfinished.sum()),
             "makespan": makespan,
             "mean_wait": float(ran["waited"].mean()),
@@ -224,35 +215,17 @@ class BatchRun(Result):
         """
         self._need_log()
         log = self.log
-        starts = np.flatnonzero(log["kind"] == LOG_START)
-        begun = log[starts]
-        ends = log[log["kind"] == LOG_END]
-        order = np.argsort(begun["job"], kind="stable")  # the k-th start and the k-th end of a job belong together
-        closing = np.argsort(ends["job"], kind="stable")
-        number = pd.Series(begun["job"][order]).groupby(begun["job"][order]).cumcount().to_numpy()
-        number_end = pd.Series(ends["job"][closing]).groupby(ends["job"][closing]).cumcount().to_numpy()
-        left = pd.DataFrame({"job": begun["job"][order], "number": number, "row": order})
-        right = pd.DataFrame(
-            {
-                "job": ends["job"][closing],
-                "number": number_end,
-                "end": ends["time"][closing],
-                "outcome": np.asarray(OUTCOMES, dtype=object)[ends["value"][closing]],
-                "node": ends["node"][closing],
-            }
-        )
-        joined = left.merge(right, on=["job", "number"], how="left").sort_values("row", kind="stable")
-        table = pd.DataFrame(
-            {
-                "job": begun["job"],
-                "start": begun["time"],
-                "end": joined["end"].to_numpy(),
-                "outcome": joined["outcome"].fillna("running").to_numpy(),
-                "backfilled": begun["value"].astype(bool),
-                "node": joined["node"].fillna(-1).to_numpy(dtype=np.int64),
-            }
-        )
-        spans = np.flatnonzero(log["kind"] == LOG_SPAN)
+        starts = np.flatnonzero(log["kind"] == es.LOG_START)
+        begun, ended = log[starts], log[log["kind"] == es.LOG_END]
+        table = pd.DataFrame({"job": begun["job"], "start": begun["time"], "backfilled": begun["value"].astype(bool)})
+        outcomes = np.asarray(OUTCOMES, dtype=object)[ended["value"]]
+        ends = pd.DataFrame({"job": ended["job"], "end": ended["time"], "outcome": outcomes, "node": ended["node"]})
+        for rows in (table, ends):  # the k-th start and the k-th end of a job belong together
+            rows["number"] = rows.groupby("job").cumcount()
+        table = table.merge(ends, on=["job", "number"], how="left")
+        table["outcome"], table["node"] = table["outcome"].fillna("running"), table["node"].fillna(-1).astype(np.int64)
+        table = table[["job", "start", "end", "outcome", "backfilled", "node"]]
+        spans = np.flatnonzero(log["kind"] == es.LOG_SPAN)
         if self.settings["keep"] == "nodes":
             owner = np.searchsorted(starts, spans, side="right") - 1
             lists: list[list[tuple[int, int]]] = [[] for _ in range(len(starts))]
@@ -269,13 +242,13 @@ class BatchRun(Result):
         Errors as for `attempts`.
         """
         self._need_log()
-        down = self.log[self.log["kind"] == LOG_DOWN]
+        down = self.log[self.log["kind"] == es.LOG_DOWN]
         return pd.DataFrame({"time": down["time"], "node": down["node"], "back": down["until"]})
 
     @cached_property
     def repairs(self) -> pd.DataFrame:
         """As `outages`, with ``outcome``: ``repaired``, ``stage 1`` (of `StagedRepairs`), ``replaced``, ``gone``."""
-        down = self.log[self.log["kind"] == LOG_DOWN]
+        down = self.log[self.log["kind"] == es.LOG_DOWN]
         names = {0: "repaired", REPLACED: "replaced", BEYOND_REPAIR: "gone"}
         codes, where = np.unique(down["value"], return_inverse=True)
         outcomes = np.array([names.get(code, f"stage {code}") for code in codes.tolist()], dtype=object)
@@ -288,23 +261,19 @@ class BatchRun(Result):
         """
         attempts, jobs = self.attempts, self.jobs
         nodes = jobs["nodes"].to_numpy()[attempts["job"].to_numpy()]
-        entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[TOO_WIDE]]), "submission_time"].to_numpy()
+        entered = jobs.loc[~jobs["status"].isin([STATUS[0], STATUS[es.TOO_WIDE]]), "submission_time"].to_numpy()
         killed = (attempts["outcome"] == OUTCOMES[1]).to_numpy()
         ended = attempts["end"].notna().to_numpy()
-        start, end = attempts["start"].to_numpy(), attempts["end"].to_numpy()
-        back = self.outages["back"].to_numpy()
-        one, nothing = np.ones, np.zeros
-        parts = [
-            (entered, one(entered.size), nothing(entered.size), nothing(entered.size), nothing(entered.size)),
-            (start, -one(start.size), one(start.size), nodes, nothing(start.size)),
-            (end[ended], killed[ended] * 1.0, -one(ended.sum()), -nodes[ended], nothing(ended.sum())),
-            (self.outages["time"].to_numpy(), *(nothing(len(back)),) * 3, one(len(back))),
-            (back, *(nothing(len(back)),) * 3, -one(len(back))),
+        changes = [
+            (entered, {"waiting": 1}),
+            (attempts["start"], {"waiting": -1, "running": 1, "busy": nodes}),
+            (attempts["end"][ended], {"waiting": killed[ended], "running": -1, "busy": -nodes[ended]}),
+            (self.outages["time"], {"down": 1}),
+            (self.outages["back"], {"down": -1}),
         ]
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-        table = pd.DataFrame(dict(zip(("time", "waiting", "running", "busy", "down"), columns, strict=True)))
-        table = table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
-        return table
+        none = dict.fromkeys(("waiting", "running", "busy", "down"), 0)
+        table = pd.concat([pd.DataFrame({"time": np.asarray(time), **none, **change}) for time, change in changes])
+        return table[table["time"] <= self.now].groupby("time").sum().cumsum().astype(np.int64).reset_index()
 
     def _need_log(self) -> None:
         if self.settings["keep"] == "jobs":
@@ -344,10 +313,6 @@ class BatchRun(Result):
         if not self.complete:
             lines.append(f"Stopped at {self.now:g} s, before the end.")
         return (*lines, *self.notes)
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row per job."""
-        return self.jobs
 
     def to_dict(self) -> dict[str, Any]:
         """Findings, `summary`, `counts`, `settings`, and the measures by classes of length and width."""

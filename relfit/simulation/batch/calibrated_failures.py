@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
-from relfit.simulation.batch.failure_processes import FailureProcess, Table
+from relfit.simulation.batch.failure_processes import Together
 from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
@@ -84,18 +83,17 @@ class CalibratedFailures(Failures):
         mean, repairs = self._by_scope.mttr, self._by_scope.repairs
         return HOUR * float(mean if mean is not None else 0.0 if repairs is None else repairs.mean())
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> _Together:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Together:
         """One process for each scope."""
         failures, per_rack = self._by_scope, self.nodes_per_rack
-        sources: list[Any] = [
-            NodeFailures(life=self._lives(n_nodes, rng), repair=self.repair or self._repair(failures.node))
-        ]
+        own = self.repair or self._repair(failures.node)
+        sources: list[Any] = [NodeFailures(life=self._lives(n_nodes, rng), repair=own)]
         for scope in failures.wider:
             size = (per_rack or math.ceil(scope.place)) if scope.name == "rack" else None
             if size or (scope.name != "rack" and scope.is_placed):
                 repair = self._repair(scope)
                 sources.append(GroupFailures(life=f"{scope.mtbf}h", groups=size, share=scope.share, repair=repair))
-        return _Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
+        return Together([one.process(n_nodes, part, start) for one, part in zip(sources, rng.spawn(4), strict=False)])
 
     def _repair(self, scope: ScopeFailures) -> Any:
         """Times to repair of one node of a scope: each node is back after its own repair.
@@ -117,22 +115,3 @@ class CalibratedFailures(Failures):
             if isinstance(life, Weibull):
                 return Weibull(np.full(n_nodes, float(life.shape)), float(life.scale) / rates)
         return Exponential(rates / (self.node_mtbf if mean is None else mean))
-
-
-class _Together:
-    """Several processes as one."""
-
-    def __init__(self, parts: Sequence[FailureProcess]) -> None:
-        self.parts = parts
-        self.rate = float(sum(part.rate for part in parts))
-        self.up_since: FloatArray | None = parts[0].up_since
-
-    def take(self, until: float) -> Table:
-        return np.concatenate([part.take(until) for part in self.parts])
-
-    def state(self) -> dict[str, Any]:
-        return {"parts": [part.state() for part in self.parts]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        for part, own in zip(self.parts, state["parts"], strict=True):
-            part.restore(own)

@@ -237,13 +237,7 @@ def new_jobs(size: int) -> Records[BatchJob]:
 def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
     """An engine before its first event, with all nodes idle; its tables are small and grow when needed.
 
-    Parameters
-    ----------
-    jobs : records of BatchJob
-        In order of submission.
-    n_nodes : int
-    fixed_plans : bool
-        Whether plans fix nodes, which needs room for the plan of every job.
+    `jobs` are in order of submission. Plans that fix nodes need room for the plan of every job.
     """
     nodes, state = new_records(Node, n_nodes), new_records(State, 1)
     nodes["weibull_shape"], nodes["scale"] = 1.0, np.inf

@@ -12,26 +12,8 @@ import math
 import numpy as np
 
 from relfit.base.numeric.compiling_notice import compile_notice
-from relfit.simulation.batch.engine_state import (
-    DECIDE,
-    END,
-    EVENTS,
-    FINISHED,
-    LARGER_LOG,
-    LARGER_QUEUE,
-    LOG_DOWN,
-    MORE_FAILURES,
-    NONE,
-    PAUSED,
-    QUEUE,
-    REJECTED,
-    REPAIR,
-    SPENT,
-    SUBMITTED_LATER,
-    Engine,
-    new_engine,
-    new_jobs,
-)
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue
 from relfit.simulation.batch.node_pool import take_down, take_up, write_line
 from relfit.simulation.batch.queue_order import schedule
@@ -47,7 +29,7 @@ __all__ = ["advance", "prepare"]
 def _next_instant(e: Engine) -> float:
     """The time of the next event."""
     s, now = e.state[0], math.inf
-    while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].status != SUBMITTED_LATER:
+    while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].status != es.SUBMITTED_LATER:
         s.next_submit += 1
     if s.next_submit < len(e.jobs):
         now = e.jobs[s.next_submit].submit
@@ -73,15 +55,15 @@ def _room(e: Engine, now: float) -> int:
     most = s.n_waiting + s.n_running + arriving + 1
     if most > len(e.queue):
         s.need = most
-        return LARGER_QUEUE
+        return es.LARGER_QUEUE
     if s.keep > 0:
         while s.next_failure + striking < len(e.failures) and e.failures[s.next_failure + striking].time <= now:
             striking += 1
         lines = 2 * min(most, len(e.nodes)) + s.n_running + striking + 2 * len(e.nodes) * (s.keep - 1)
         if s.n_log + lines > len(e.log):
             s.need = lines
-            return LARGER_LOG
-    return SPENT
+            return es.LARGER_LOG
+    return es.SPENT
 
 
 @part
@@ -102,7 +84,7 @@ def _come_back(e: Engine, node: int, now: float) -> None:
         if e.jobs[job].nodes <= s.n_up:
             e.jobs[job].waited_repairs = 0
         elif e.jobs[job].waited_repairs >= s.reject_after:
-            e.jobs[job].status = REJECTED
+            e.jobs[job].status = es.REJECTED
             s.n_left -= 1
             remove(e, place)
 
@@ -111,12 +93,12 @@ def _come_back(e: Engine, node: int, now: float) -> None:
 def _lose(e: Engine, node: int) -> None:
     """A node that is down is never back; jobs that need more nodes than remain are rejected."""
     s = e.state[0]
-    put(e.events, len(e.jobs) + node, math.inf, REPAIR)
+    put(e.events, len(e.jobs) + node, math.inf, es.REPAIR)
     s.n_gone += 1
     for place in range(s.queue_end):
         job = e.queue[place].job
         if job >= 0 and not can_ever_start(e, job):
-            e.jobs[job].status = REJECTED
+            e.jobs[job].status = es.REJECTED
             s.n_left -= 1
             remove(e, place)
 
@@ -130,7 +112,7 @@ def _strike(e: Engine, now: float) -> None:
         row = e.failures[s.next_failure]
         s.next_failure += 1
         job = e.owner[row.node]
-        if job < NONE:
+        if job < es.NONE:
             s.n_ignored += 1
             if row.repair == math.inf and not is_gone(e, row.node):
                 _lose(e, row.node)
@@ -141,7 +123,7 @@ def _strike(e: Engine, now: float) -> None:
             e.killed[s.n_killed] = job
             s.n_killed += 1
         if s.keep > 0:
-            write_line(e, LOG_DOWN, now, now + row.repair, NONE, row.node, row.outcome)
+            write_line(e, es.LOG_DOWN, now, now + row.repair, es.NONE, row.node, row.outcome)
         s.n_failures += 1
         e.nodes[row.node].up_since = now
         s.n_replaced += row.outcome == REPLACED
@@ -150,7 +132,7 @@ def _strike(e: Engine, now: float) -> None:
             _lose(e, row.node)
         elif row.repair > 0.0:
             take_down(e, row.node)
-            put(e.events, len(e.jobs) + row.node, now + row.repair, REPAIR)
+            put(e.events, len(e.jobs) + row.node, now + row.repair, es.REPAIR)
 
 
 @part
@@ -158,7 +140,7 @@ def _happen(e: Engine, now: float) -> None:
     """Jobs end, nodes come back, failures strike."""
     while e.events.size[0] > 0 and e.events.events[0].time <= now:
         _, kind, number = pop(e.events)
-        if kind == END:
+        if kind == es.END:
             finish(e, number, now)
         else:
             _come_back(e, number - len(e.jobs), now)
@@ -175,7 +157,7 @@ def _queue(e: Engine, now: float) -> bool:
     while s.next_submit < len(e.jobs) and e.jobs[s.next_submit].submit <= now:
         job = s.next_submit
         s.next_submit += 1
-        if e.jobs[job].status == SUBMITTED_LATER:
+        if e.jobs[job].status == es.SUBMITTED_LATER:
             join(e, job, now)
             arrived = True
     for row in e.reservations:
@@ -189,19 +171,19 @@ def _queue(e: Engine, now: float) -> bool:
 def _instant(e: Engine, now: float) -> int:
     """All events of an instant: ``SPENT``, or ``DECIDE`` where a policy outside the loop has to decide first."""
     s = e.state[0]
-    if s.phase == EVENTS:
+    if s.phase == es.EVENTS:
         _happen(e, now)
-        s.phase = QUEUE
+        s.phase = es.QUEUE
         if s.n_killed > 0 and s.offer_first and s.n_waiting > 0:
             if s.outside:
-                return DECIDE
+                return es.DECIDE
             schedule(e, now)
-    s.phase = EVENTS
+    s.phase = es.EVENTS
     if _queue(e, now):
         if s.outside:
-            return DECIDE
+            return es.DECIDE
         schedule(e, now)
-    return SPENT
+    return es.SPENT
 
 
 @compiled
@@ -214,21 +196,21 @@ def advance(e: Engine, pause: float, budget: int) -> int:
         ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (call again afterwards), or what the engine needs
         first: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
     """
-    s, code = e.state[0], SPENT
-    while code == SPENT and budget > 0:
+    s, code = e.state[0], es.SPENT
+    while code == es.SPENT and budget > 0:
         budget -= 1
         now = s.now
-        if s.phase == EVENTS:
+        if s.phase == es.EVENTS:
             now = _next_instant(e) if s.n_left > 0 else math.inf
             if not now < math.inf or now > s.until:
                 s.now = s.until if s.until < math.inf and s.n_left > 0 else s.now
-                return FINISHED
+                return es.FINISHED
             if now > s.drawn_until:
-                return MORE_FAILURES
+                return es.MORE_FAILURES
             if now > pause:
-                return PAUSED
+                return es.PAUSED
             code = _room(e, now)
-            if code != SPENT:
+            if code != es.SPENT:
                 return code
             s.now = now
             s.n_events += 1
@@ -239,4 +221,4 @@ def advance(e: Engine, pause: float, budget: int) -> int:
 def prepare() -> None:
     """Compile the simulator, or load it from numba's cache; compiling takes some ten seconds."""
     with compile_notice(advance, "about ten seconds"):
-        advance(new_engine(new_jobs(0), 1), 0.0, 1)
+        advance(es.new_engine(es.new_jobs(0), 1), 0.0, 1)

@@ -14,7 +14,7 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
 from relfit.simulation.batch.seconds import HOUR
 
-__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "failure_table"]
+__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "Together", "failure_table"]
 
 Table = np.ndarray[Any, np.dtype[np.void]]
 
@@ -31,18 +31,12 @@ def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome:
 
 
 class FailureProcess(Protocol):
-    """Draws the failures of some nodes.
-
-    Attributes
-    ----------
-    rate : float
-        Failures per second.
-    up_since : ndarray, shape (nodes,), or None
-        When each node was last repaired before time 0, in seconds, where that is known.
-    """
+    """Draws the failures of some nodes."""
 
     rate: float
+    """Failures per second."""
     up_since: FloatArray | None
+    """When each node was last repaired before time 0, in seconds, where that is known."""
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""
@@ -184,26 +178,16 @@ class Process:
         """Failures up to a time."""
         if self.members is None:
             return self._take_any(until)
-        times, nodes, repairs, outcomes = [], [], [], []
-        while True:
-            due = np.flatnonzero(self.next <= until)
-            if not due.size:
-                break
+        parts = [np.zeros(0, dtype=FAILURE)]
+        while (due := np.flatnonzero(self.next <= until)).size:
             time, (repair, outcome) = self.next[due], self._repairs(due)
             hazards = self.rng.standard_exponential(self.next.size if self.life.batch_shape else due.size)
             life = HOUR * np.asarray(self.life.inverse_cumulative_hazard(hazards))
             self.next[due] = time + repair + (life[due] if self.life.batch_shape else life)
             struck = [self._struck(self.members[i]) for i in due]
-            sizes = [len(nodes) for nodes in struck]
-            times.append(np.repeat(time, sizes))
-            nodes += struck
-            repairs.append(np.repeat(repair, sizes))
-            outcomes.append(np.repeat(outcome, sizes))
-        if not times:
-            return np.zeros(0, dtype=FAILURE)
-        rows = failure_table(
-            np.concatenate(times), np.concatenate(nodes), np.concatenate(repairs), np.concatenate(outcomes)
-        )
+            of = np.repeat(np.arange(due.size), [len(nodes) for nodes in struck])
+            parts.append(failure_table(time[of], np.concatenate(struck), repair[of], outcome[of]))
+        rows = np.concatenate(parts)
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def _repairs(self, units: IntArray) -> tuple[FloatArray, IntArray]:
@@ -256,6 +240,28 @@ class Process:
         self.rng.bit_generator.state = state["rng"]
 
 
+class Together:
+    """Several processes as one."""
+
+    def __init__(self, parts: Sequence[FailureProcess]) -> None:
+        self.parts = parts
+        self.rate = float(sum(part.rate for part in parts))
+        self.up_since = next((part.up_since for part in parts if part.up_since is not None), None)
+
+    def take(self, until: float) -> Table:
+        """Failures up to a time, those of each process in turn."""
+        return np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(until) for part in self.parts)])
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs, ready for JSON."""
+        return {"parts": [part.state() for part in self.parts]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where such processes were."""
+        for part, own in zip(self.parts, state["parts"], strict=True):
+            part.restore(own)
+
+
 class FailureStream:
     """Failures of several sources in order of time, one interval of time at a time.
 
@@ -291,28 +297,25 @@ class FailureStream:
         for own, state in zip(generators, begun, strict=False):
             own.bit_generator.state = state
         self._begun = [own.bit_generator.state for own in generators]
-        self._parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
-        rate = sum(part.rate for part in self._parts)
+        parts = [source.process(n_nodes, own, start) for source, own in zip(sources, generators, strict=False)]
+        self._together = Together(parts)
+        rate, up_since = self._together.rate, self._together.up_since
         self.stretch = min(_PER_STRETCH / rate, _LONGEST) if rate > 0.0 else np.inf
+        self.up_since = None if up_since is None else start + up_since
+        """When each node was last repaired, in seconds, where the sources know."""
         self.until = -np.inf
-
-    @property
-    def up_since(self) -> FloatArray | None:
-        """When each node was last repaired before time 0, in seconds, where the sources know."""
-        return next((self.start + part.up_since for part in self._parts if part.up_since is not None), None)
 
     def take(self) -> Table:
         """The failures of the next interval, up to `until`; all of them where none are drawn."""
         self.until = (self.start if self.until == -np.inf else self.until) + self.stretch
-        rows = np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(self.until) for part in self._parts)])
+        rows = self._together.take(self.until)
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs, ready for JSON."""
-        return {"until": self.until, "begun": self._begun, "parts": [part.state() for part in self._parts]}
+        return {"until": self.until, "begun": self._begun, **self._together.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Continue from the state of a stream of the same sources."""
         self.until = state["until"]
-        for part, own in zip(self._parts, state["parts"], strict=True):
-            part.restore(own)
+        self._together.restore(state)

@@ -53,13 +53,7 @@ def _life(name: str, value: object) -> Distribution:
 
 
 def weibull_parameters(life: object, n_nodes: int) -> Lives:
-    """Shape and scale (seconds) of each node, for exponential and Weibull times to failure.
-
-    Raises
-    ------
-    ArgumentError
-        For another distribution.
-    """
+    """Shape and scale (seconds) of each node, for exponential and Weibull times to failure; else an `ArgumentError`."""
     own = _life("life", life)
     if isinstance(own, Weibull):
         shape, scale = own.shape, own.scale
@@ -96,16 +90,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class _Repaired(Failures):
-    """The repairs of drawn failures.
-
-    Parameters
-    ----------
-    repair : duration, Distribution or StagedRepairs
-        Mean of exponential times to repair, or their distribution; 0 for nodes that come back at once. In stages, it
-        depends on the repairs that the node (or the group) has had after failures of this source.
-    fixed : bool
-        Every repair takes exactly `repair`.
-    """
+    """Failures with drawn repairs, as `SystemFailures` documents them; stages count those after its own failures."""
 
     repair: Any = 0.0
     fixed: bool = False
@@ -342,19 +327,10 @@ def read_failures(path: str | Path) -> ReplayedFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class PartOfFailures(Failures):
-    """Failures of a machine that strike a part of its nodes, of consecutive numbers.
+    """Failures of a machine that strike a part of its nodes, of consecutive numbers from `first` on.
 
-    All parts that draw with the same seed have the same failures, so one of the machine strikes all parts at one
-    instant.
-
-    Parameters
-    ----------
-    machine : Failures
-    n_machine, first : int
-        Number of nodes of the machine, and which of them is node 0 of the part.
-    seed : int
-    since : float
-        Second from which failures are drawn.
+    All parts that draw with the same seed, from the second `since` on, have the same failures, so one of the machine
+    strikes all parts at one instant.
     """
 
     machine: Failures
@@ -386,15 +362,7 @@ class PartOfFailures(Failures):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassFailures(Failures):
-    """Failures of one class of nodes, renumbered as nodes of the machine.
-
-    Parameters
-    ----------
-    source : Failures
-        Nodes are numbered within the class.
-    first, size : int
-        Number of the first node of the class in the machine, and number of nodes of the class.
-    """
+    """Failures of one class of nodes, from `first` on in the machine; the source numbers them within the class."""
 
     source: Failures
     first: int

@@ -140,7 +140,6 @@ def _judge(run: Drive, part: Part, size: int) -> None:
     """Set the reliability of each node as the allocation assumes it."""
     nodes, reliability = run.engine.nodes, part.allocation.judgement
     if isinstance(reliability, EstimatedReliability):
-        run.reliability = reliability
         run.next_estimate = run.start + reliability.period
         lives: Any = reliability.parameters(size, run.engine.log, run.start, run.start)
     elif reliability is not None:

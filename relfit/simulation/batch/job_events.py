@@ -5,23 +5,8 @@ from __future__ import annotations
 import math
 
 from relfit.base.arrays import IntArray
-from relfit.simulation.batch.engine_state import (
-    BY_HEAD,
-    BY_TAIL,
-    DONE,
-    END,
-    KILLED,
-    LOG_END,
-    LOG_START,
-    NONE,
-    OVER_WALLTIME,
-    REJECTED,
-    RUNNING,
-    SUCCEEDED,
-    TIMED_OUT,
-    WAITING,
-    Engine,
-)
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
 from relfit.simulation.batch.optimal_size import moldable_time
 from relfit.simulation.batch.running_jobs import add_running, drop_running
@@ -63,19 +48,19 @@ def _run(e: Engine, job: int, now: float) -> None:
     remove(e, own.place)
     length = duration(e, job)
     own.late = length > own.wall_left
-    own.status = RUNNING
+    own.status = es.RUNNING
     own.start = now
     own.waited += now - own.queued
     if own.kills == 0:
         own.first_start = now
     own.finish = now + min(length, own.wall_left)
     own.estimate = now + own.wall_left
-    put(e.events, job, own.finish, END)
+    put(e.events, job, own.finish, es.END)
     add_running(e, job)
     s.n_starts += 1
-    s.head = NONE
+    s.head = es.NONE
     if s.keep > 0:
-        write_line(e, LOG_START, now, 0.0, job, NONE, own.backfilled)
+        write_line(e, es.LOG_START, now, 0.0, job, es.NONE, own.backfilled)
         if s.keep > 1:
             log_nodes(e, job, now)
 
@@ -99,7 +84,7 @@ def start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
 def _stop(e: Engine, job: int) -> None:
     drop_running(e, job)
     give_back(e, job)
-    e.state[0].head = NONE
+    e.state[0].head = es.NONE
     e.state[0].changed = 1
 
 
@@ -108,12 +93,12 @@ def finish(e: Engine, job: int, now: float) -> None:
     """A job ends: done or at its walltime."""
     _stop(e, job)
     own = e.jobs[job]
-    own.status = OVER_WALLTIME if own.late else DONE
+    own.status = es.OVER_WALLTIME if own.late else es.DONE
     e.state[0].n_left -= 1
     if not own.late:
         own.overhead += _restore(e, job) + _saves(e, job) * own.save
     if e.state[0].keep > 0:
-        write_line(e, LOG_END, now, 0.0, job, NONE, TIMED_OUT if own.late else SUCCEEDED)
+        write_line(e, es.LOG_END, now, 0.0, job, es.NONE, es.TIMED_OUT if own.late else es.SUCCEEDED)
 
 
 @part
@@ -135,7 +120,7 @@ def kill(e: Engine, job: int, now: float, node: int) -> None:
     own.kills += 1
     e.state[0].n_kills += 1
     if e.state[0].keep > 0:
-        write_line(e, LOG_END, now, 0.0, job, node, KILLED)
+        write_line(e, es.LOG_END, now, 0.0, job, node, es.KILLED)
 
 
 @part
@@ -164,10 +149,10 @@ def can_ever_start(e: Engine, job: int) -> bool:
 def join(e: Engine, job: int, now: float) -> None:
     """A job joins the queue; one that needs more nodes than remain is rejected."""
     if not can_ever_start(e, job):
-        e.jobs[job].status = REJECTED
+        e.jobs[job].status = es.REJECTED
         e.state[0].n_left -= 1
         return
-    e.jobs[job].status = WAITING
+    e.jobs[job].status = es.WAITING
     e.jobs[job].queued = now
     insert(e, job)
 
@@ -175,9 +160,9 @@ def join(e: Engine, job: int, now: float) -> None:
 @part
 def requeue(e: Engine, job: int, now: float) -> None:
     """Put a killed job back into the queue."""
-    if e.state[0].requeue == BY_HEAD:
+    if e.state[0].requeue == es.BY_HEAD:
         e.jobs[job].class_key = -math.inf
         e.jobs[job].time_key = -now
-    elif e.state[0].requeue == BY_TAIL:
+    elif e.state[0].requeue == es.BY_TAIL:
         e.jobs[job].time_key = now
     join(e, job, now)

@@ -61,8 +61,7 @@ class BatchRuns(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Findings, the means, and the runs."""
-        named = {"runs": self.runs, "level": self.level, "means": self.to_frame()}
-        return json_ready({"findings": self.findings, **named})
+        return {**super().to_dict(), "means": json_ready(self.to_frame())}
 
 
 def simulate_batches(

@@ -21,10 +21,7 @@ def reservation_tables(
 ) -> tuple[Records[Reserved], npt.NDArray[np.bool_]]:
     """Reservations in order of their start, in seconds, and their nodes, shape (reservations, nodes).
 
-    Raises
-    ------
-    ArgumentError
-        For one that ends before it starts or is announced after it, and two of one node at one time.
+    An `ArgumentError` for one that ends before it starts or is announced after it, and for two of one node at one time.
     """
     rows = new_records(Reserved, len(reservations))
     masks = np.zeros((len(reservations), n_nodes), dtype=np.bool_)

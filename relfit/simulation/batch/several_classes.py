@@ -15,10 +15,12 @@ from relfit.simulation.batch.batch_driver import Simulation
 from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Part
 from relfit.simulation.batch.failure_source import ClassFailures, Failures
 from relfit.simulation.batch.initial_state import first_state
+from relfit.simulation.engine.repair_stages import listed
 
 __all__ = ["class_labels", "one_machine", "takes_several"]
 
-_OWN = ("scheduler", "allocation", "checkpoint", "reservations")
+OWN = ("scheduler", "allocation", "checkpoint", "reservations")
+"""Settings of the machine that a class of nodes may have of its own."""
 
 
 def takes_several(workload: Workload) -> bool:
@@ -47,7 +49,7 @@ def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:
 def _check(classes: Sequence[NodeClass], machine: Part) -> None:
     """Reject settings that do not go with jobs over several classes."""
     for part in classes:
-        if own := [name for name in _OWN if getattr(part, name) is not None]:
+        if own := [name for name in OWN if getattr(part, name) is not None]:
             what = f"class {part.name} has {own[0]} of its own, and jobs take nodes of several classes at once"
             raise ArgumentError(what, remedy="give it for the machine")
     scheduler, what = machine.scheduler, "jobs over several classes of nodes"
@@ -63,17 +65,13 @@ def one_machine(
 ) -> Simulation:
     """A simulation of all classes as one machine before its first event; nodes of the first class come first.
 
-    Raises
-    ------
-    ArgumentError
-        For unknown classes, nodes that do not add up, and settings that do not go with jobs over several classes.
+    An `ArgumentError` for unknown classes, nodes that do not add up, and settings that do not go with such jobs.
     """
     _check(classes, machine)
     needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
     failures: list[Failures] = list(machine.failures)
     for part in classes:
-        own = part.failures if isinstance(part.failures, Sequence) else (part.failures,)
-        failures += [ClassFailures(source=source, first=first, size=part.nodes) for source in own]
+        failures += [ClassFailures(source=source, first=first, size=part.nodes) for source in listed(part.failures)]
         first += part.nodes
     run = first_state(workload, machine._replace(cluster=BatchCluster(nodes=total), failures=tuple(failures)), rng)
     jobs = run.engine.jobs

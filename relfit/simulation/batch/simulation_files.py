@@ -129,13 +129,7 @@ def _tables(run: Drive) -> dict[str, Any]:
 
 
 def described(simulation: Simulation) -> dict[str, Any]:
-    """All but the tables, ready for JSON.
-
-    Raises
-    ------
-    ArgumentError
-        When a setting cannot be written.
-    """
+    """All but the tables, ready for JSON; an `ArgumentError` when a setting cannot be written."""
     return {
         "relfit": "batch simulation",
         "version": VERSION,
@@ -154,13 +148,7 @@ def _check_sum(tables: dict[str, object]) -> int:
 
 
 def write_simulation(simulation: Simulation, path: str | Path) -> None:
-    """Write a simulation in progress to one file.
-
-    Raises
-    ------
-    ArgumentError
-        When it cannot be written there.
-    """
+    """Write a simulation in progress to one file; an `ArgumentError` when it cannot be written there."""
     tables = {f"{k}_{name}": table for k, run in enumerate(simulation.parts) for name, table in _tables(run).items()}
     tables |= {f"{k}_rows": rows for k, rows in enumerate(simulation.rows)}
     tables["description"] = np.frombuffer(json.dumps(described(simulation)).encode(), dtype=np.uint8)
@@ -171,10 +159,7 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
 def read_simulation(path: str | Path) -> Simulation:
     """Read a simulation in progress.
 
-    Raises
-    ------
-    ReadError
-        For a file that holds no such simulation, is damaged, or is of another version of the format.
+    A `ReadError` for a file that holds no such simulation, is damaged, or is of another version of the format.
     """
     try:
         return _read(path)
@@ -230,8 +215,6 @@ def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
     stream = FailureStream(setup.failures, n_nodes, 0, part["start"], part["stream"]["begun"])
     stream.restore(part["stream"])
     run = Drive(engine, stream, setup)
-    if isinstance(setup.allocation.judgement, EstimatedReliability):
-        run.reliability = setup.allocation.judgement
     for name in _SCALARS:
         setattr(run, name, part[name])
     run.achieved = tuple(part["achieved"])

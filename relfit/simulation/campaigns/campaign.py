@@ -8,14 +8,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration.parameter_values import Model, rejection
-from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.io.datasets import lists_jobs
 from relfit.io.parsing.settings import read_settings
 from relfit.io.workloads.walkthrough import read_walkthrough
+from relfit.simulation.engine.checked_settings import Settings
 
 __all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
 
@@ -62,7 +62,7 @@ class Until(Model):
     at_most: int = Field(1000, ge=2, description="most replications of a cell")
 
 
-class Campaign(Model):
+class Campaign(Settings):
     """A kind of run, the values of its parameters, replications and seed.
 
     The fields are the keys of a campaign's file; `relfit.campaigns.read_campaign` reads one.
@@ -97,12 +97,6 @@ class Campaign(Model):
     prices: dict[str, Any] = Field(default_factory=dict, description="per unit of a parameter or output, or by value")
     units: dict[str, str] = Field(default_factory=dict, description="of outputs, and of parameters that are numbers")
     _folder: Path = PrivateAttr(Path())
-
-    def __init__(self, /, **given: object) -> None:
-        try:
-            super().__init__(**given)
-        except ValidationError as error:
-            raise ParameterError(error, Campaign) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

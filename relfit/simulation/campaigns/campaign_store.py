@@ -77,13 +77,7 @@ class CampaignStore:
 
     @property
     def document(self) -> dict[str, Any]:
-        """The content of ``campaign.json``.
-
-        Raises
-        ------
-        ReadError
-            When the folder is no store.
-        """
+        """The content of ``campaign.json``; a `ReadError` when the folder is no store."""
         place = self.folder / "campaign.json"
         try:
             document: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
@@ -99,13 +93,7 @@ class CampaignStore:
 
     @property
     def cells(self) -> pd.DataFrame:
-        """``cells.parquet``: one row per cell, also of those that no longer belong.
-
-        Raises
-        ------
-        ReadError
-            When it cannot be read.
-        """
+        """``cells.parquet``: one row per cell, also of those that no longer belong; a `ReadError` if it is damaged."""
         place = self.folder / "cells.parquet"
         try:
             return pq.read_table(place).to_pandas()
@@ -116,10 +104,7 @@ class CampaignStore:
     def begin(self, document: Mapping[str, object], identity: object, output: str, cells: Sequence[Cell]) -> bool:
         """Create the store, or open one of the same campaign; whether it existed.
 
-        Raises
-        ------
-        ArgumentError
-            For the store of another campaign, or a folder with other files; nothing is overwritten.
+        An `ArgumentError` for the store of another campaign, or a folder with other files; nothing is overwritten.
         """
         common = json.loads(canonical({"run": document["run"], "seed": document.get("seed", 0), "config": identity}))
         there = (self.folder / "campaign.json").exists()
@@ -174,10 +159,7 @@ class CampaignStore:
     def write(self, block: Block, keys: Sequence[str]) -> None:
         """Write runs as files of their own, synced to disk when this returns.
 
-        Raises
-        ------
-        ArgumentError
-            When they cannot be written, as on a full disk: then none of them is stored.
+        An `ArgumentError` when they cannot be written, as on a full disk: then none of them is stored.
         """
         for runs in block.packed().runs:
             names = pa.DictionaryArray.from_arrays(pa.array(runs["cell"].astype(np.int32)), pa.array(list(keys)))
@@ -211,9 +193,8 @@ class CampaignStore:
         if not tables:
             return pd.DataFrame({"cell": pd.Series(dtype=str), "replication": pd.Series(dtype=np.int32)})
         frame = pa.concat_tables(tables, promote_options="permissive").to_pandas()
-        return frame.sort_values(list(_KEYS), kind="stable", ignore_index=True).drop_duplicates(
-            list(_KEYS), ignore_index=True
-        )
+        frame = frame.sort_values(list(_KEYS), kind="stable", ignore_index=True)
+        return frame.drop_duplicates(list(_KEYS), ignore_index=True)
 
     def _parts(self, kind: str) -> list[Path]:
         return sorted((self.folder / kind).glob("[!.]*.parquet"))
@@ -234,6 +215,6 @@ class CampaignStore:
 def _one_type(column: pd.Series) -> pd.Series:
     """A column of one type, as Parquet needs: numbers, booleans, or text where types are mixed."""
     typed = column.infer_objects()
-    return (
-        typed if typed.dtype != object else column.map(lambda v: v if isinstance(v, str) else json.dumps(v), "ignore")
-    )
+    if typed.dtype != object:
+        return typed
+    return column.map(lambda value: value if isinstance(value, str) else json.dumps(value), "ignore")

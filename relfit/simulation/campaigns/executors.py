@@ -190,11 +190,8 @@ class _Dask(Computing):
     def __enter__(self) -> Self:
         if self._address is None:
             quiet = {"dashboard_address": None, "silence_logs": logging.ERROR}  # do not log a normal stop
-            with (
-                signals_kept(),
-                script_hidden(),
-                warnings.catch_warnings(action="ignore"),
-            ):  # its usual port may be taken
+            # its usual port may be taken
+            with signals_kept(), script_hidden(), warnings.catch_warnings(action="ignore"):
                 self._cluster = self._dask.LocalCluster(n_workers=self.workers, threads_per_worker=1, **quiet)
         try:
             self._client = self._dask.Client(self._cluster or self._address, timeout=_PATIENCE, set_as_default=False)

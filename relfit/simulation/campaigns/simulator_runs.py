@@ -7,12 +7,9 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
-from pydantic import ValidationError
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
-from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.cell_designs import canonical
 from relfit.simulation.campaigns.runners import Outputs, Runner, changed, columns, stream
@@ -23,7 +20,6 @@ from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, sim
 __all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
 
 _LEFT_OUT = ("saving", "rng", "keep")
-_CLOCKED = ("decision_seconds", "elapsed_seconds")  # of this computer, not the simulated one
 
 
 class TrainingRuns(Runner):
@@ -94,7 +90,7 @@ class BatchSystemRuns(Runner):
         """Every measure of `BatchRun.summary`, and the counts of `BatchRuns`."""
         arguments, rng = self.arguments(settings), stream(seed, first)
         runs = rf.batch.simulate_batches(**arguments, n_runs=last - first, rng=rng, workers=1).runs
-        return columns(runs.drop(columns=[name for name in _CLOCKED if name in runs]))
+        return columns(runs.drop(columns="elapsed_seconds"))  # of this computer, not of the simulated one
 
 
 def _by_name(tables: object, sums: dict[str, int]) -> Any:
@@ -127,10 +123,7 @@ class SparingRuns(Runner):
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """The arguments of a simulation, checked as by the planner; there must be one strategy."""
-        try:
-            config = SparingConfig(**changed(self.base, settings))
-        except ValidationError as error:
-            raise ParameterError(error, SparingConfig) from None
+        config = SparingConfig(**changed(self.base, settings))
         strategies = config.cluster.strategies()
         if len(strategies) != 1:
             what = f"there are {len(strategies)} strategies in a cell"

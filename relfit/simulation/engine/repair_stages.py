@@ -182,9 +182,8 @@ class StagedRepairs(Settings):
         >>> StagedRepairs(stages=stages).beyond_repair(0), StagedRepairs(stages=stages).beyond_repair(4)
         (0.0, 0.1)
         """
-        return float(
-            np.prod([1.0 - by_repairs(stage.success, np.array([earlier]))[0] for stage in self.stages]).round(15)
-        )
+        failing = [1.0 - by_repairs(stage.success, np.array([earlier]))[0] for stage in self.stages]
+        return float(np.prod(failing).round(15))
 
     def tables(self) -> tuple[FloatArray, FloatArray, BoolArray, float]:
         """For compiled code: mean hours and successes, shape (stages, histories), fixed stages, hours of delivery."""

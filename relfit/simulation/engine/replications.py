@@ -28,15 +28,8 @@ def replicate(
 ) -> list[Run]:
     """Call `run` with each number, on several threads; the results in the order of the numbers.
 
-    Parameters
-    ----------
-    run : callable
-        To gain from threads it must release the interpreter lock; each number must have its own random stream.
-    numbers : sequence of int
-    workers : int, optional
-        Threads; one per processor by default.
-    progress : callable, optional
-        Called after each run with the number of finished runs.
+    To gain from threads `run` must release the interpreter lock; each number must have its own random stream.
+    `progress` is called after each run with the number of finished runs.
 
     Examples
     --------
@@ -100,21 +93,9 @@ def row_statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
 def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares: Sequence[str] = ()) -> pd.DataFrame:
     """One row per column of `rows` (one row per replication): mean with its interval, deviation, percentiles.
 
-    Parameters
-    ----------
-    rows : pandas.DataFrame
-        NaN in a replication without that quantity, which is then left out of the column.
-    level : float
-        Level of the intervals of the means.
-    least : float
-        Lower bound of the intervals, such as zero for quantities that cannot be negative.
-    shares : sequence of str
-        Columns whose intervals have the upper bound one.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``mean``, ``sd``, ``low``, ``high``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``min``, ``max``.
+    NaN in a replication without that quantity is left out. Intervals of the means end at `least`, such as zero for
+    quantities that cannot be negative, and those of the columns `shares` at one. The columns are ``mean``, ``sd``,
+    ``low``, ``high``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``min``, ``max``.
     """
     table = row_statistics(rows.T, level).rename_axis("output")
     table.loc[table.pop("runs") == 1, "sd"] = 0.0

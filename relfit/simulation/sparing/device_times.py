@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -17,15 +16,15 @@ from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEv
 from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
-from relfit.simulation.sparing.sparing_state import Setup, Stages
+from relfit.simulation.sparing.sparing_state import DeviceRepairs, Setup
 
 __all__ = ["KINDS", "DeviceTimes", "setup_of"]
 
-Repairs = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
+RepairTimes = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
 
 KINDS = ("repair", "rack_repair")
 _NO_LIMIT = 1e15  # hours of a period that never ends
-_NO_STAGES = Stages(np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf)
+_NO_STAGES = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf  # as `StagedRepairs.tables`
 
 
 @dataclass(frozen=True)
@@ -55,9 +54,9 @@ class DeviceTimes:
     """
 
     tray: Distribution
-    repair: Repairs
+    repair: RepairTimes
     rack: Distribution | None = None
-    rack_repair: Repairs | None = None
+    rack_repair: RepairTimes | None = None
 
     def __post_init__(self) -> None:
         times = [("tray", self.tray), *([("rack", self.rack)] if self.rack is not None else [])]
@@ -113,18 +112,13 @@ class DeviceTimes:
             repair = Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
-    def _repairs(self, which: str) -> Repairs:
+    def _repairs(self, which: str) -> RepairTimes:
         return self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
 
     @property
     def has_history(self) -> bool:
         """Whether repairs depend on earlier ones."""
         return any(isinstance(self._repairs(which), StagedRepairs) for which in KINDS)
-
-    def stages(self, which: str) -> Stages:
-        """Stages of repair for compiled code; none where repairs have no history."""
-        repairs = self._repairs(which)
-        return Stages(*repairs.tables()) if isinstance(repairs, StagedRepairs) else _NO_STAGES
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
         """Kinds of repair with their shares; one kind with the long-run mean where there are stages.
@@ -171,13 +165,14 @@ def setup_of(
     if times.rack is not None:
         tables.append(time_table("rack", times.rack))
         tables.append(remaining_table(tables[2]))
-    kinds: dict[str, Any] = {}
+    repairs = []
     for which in KINDS:
-        families = times.kinds(which)
-        kinds[f"{which}_kinds"] = np.arange(len(tables), len(tables) + len(families))
-        kinds[f"{which}_shares"] = np.cumsum([part for part, _ in families])
+        families, staged = times.kinds(which), times._repairs(which)
+        kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
+        stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
+        repairs.append(DeviceRepairs(kinds, shares, *stages))
         tables += [time_table(which, family) for _, family in families]
-    rack, strategy = 2 if times.rack is not None else -1, closed.strategies
+    strategy = closed.strategies
     return Setup(
         zones=cluster.zones,
         blocks=int(closed.blocks[0]),
@@ -186,10 +181,7 @@ def setup_of(
         spare_trays=int(strategy.spare_trays[0]),
         spare_blocks=int(closed.spare_blocks[0]),
         tables=np.array(tables),
-        tray_time=0,
-        rack_time=rack,
-        tray_first=1,
-        rack_first=rack + 1,
+        racks_fail=times.rack is not None,
         whole_block=whole_block,
         own_racks=own_racks,
         repeat=not undisturbed,
@@ -200,10 +192,6 @@ def setup_of(
         limit=recovery.loss_limit,
         unit=recovery.unit,
         exchange=recovery.exchange,
-        repair_stages=times.stages(KINDS[0]),
-        rack_stages=times.stages(KINDS[1]),
-        repair_kinds=kinds[f"{KINDS[0]}_kinds"],
-        repair_shares=kinds[f"{KINDS[0]}_shares"],
-        rack_kinds=kinds[f"{KINDS[1]}_kinds"],
-        rack_shares=kinds[f"{KINDS[1]}_shares"],
+        tray_repair=repairs[0],
+        rack_repair=repairs[1],
     )

@@ -173,23 +173,10 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[QueuedJob]
 def simulate_queue(
     rng: np.random.Generator, setup: Setup, queue: Records[QueuedJob], periods: FloatArray, end: float
 ) -> Plant:
-    """Run a queue of jobs from 0 to the end of the last, or to `end` hours.
+    """Run a queue of jobs from 0 to the end of the last, or to `end` hours; `account` has the times and counts of each.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    setup : Setup
-    queue : records of QueuedJob
-        In order of submission; `started` and `ended` are NaN, and set in place.
-    periods : ndarray of float, shape (jobs,)
-        Hours of work between two checkpoints of each job.
-    end : float
-        Hours.
-
-    Returns
-    -------
-    Plant
-        Its `account` has the times and counts of each job.
+    `queue` is in order of submission; its `started` and `ended` are NaN, and set in place. `periods` are the hours of
+    work between two checkpoints of each job.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

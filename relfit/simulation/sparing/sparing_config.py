@@ -10,6 +10,7 @@ from pydantic import model_validator
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
+from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.sparing.device_times import DeviceTimes
 from relfit.simulation.sparing.job_queue import SparingJob
@@ -46,7 +47,7 @@ class AssumptionsTable(Model):
     undisturbed_recovery: bool | None = None
 
 
-class SparingConfig(Model):
+class SparingConfig(Settings):
     """The configuration: ``[cluster]`` as for the sparing planner, ``[devices]``, and the simulated years."""
 
     cluster: ClusterTable

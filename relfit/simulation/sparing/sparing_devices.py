@@ -14,17 +14,8 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
 from relfit.simulation.engine.records import Records, compiled, new_records, part
 from relfit.simulation.engine.time_tables import LOW, STEP
-from relfit.simulation.sparing.sparing_state import (
-    NOBODY,
-    Accounts,
-    ClusterClock,
-    JobState,
-    Plant,
-    Setup,
-    Stages,
-    per_rack_of,
-    racks_of,
-)
+from relfit.simulation.sparing import sparing_state as at
+from relfit.simulation.sparing.sparing_state import DeviceRepairs, JobState, Plant, Setup, per_rack_of, racks_of
 
 __all__ = ["give_block", "happen", "new_plant", "take_idle"]
 
@@ -36,7 +27,6 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
     events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
     _begin(rng, s, events, n_trays, n_racks)
     job["ready"] = np.inf
-    zones = np.zeros(s.zones, np.int64)
     return Plant(
         events,
         np.zeros(n_trays, np.bool_),
@@ -47,17 +37,17 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
         np.zeros(n_trays),
         np.zeros(n_trays, np.int64),
         np.zeros(max(n_racks, 1), np.int64),
-        np.full(n_blocks, NOBODY),
+        np.full(n_blocks, at.NOBODY),
         np.arange(n_blocks),
         np.full(s.zones, s.blocks),
         np.tile(np.arange(s.blocks), s.zones),
         np.zeros((len(job), s.zones), np.int64),
-        zones,
+        np.zeros(s.zones, np.int64),
         np.zeros(s.zones),
         np.zeros(s.limit // s.unit + 2),
-        new_records(ClusterClock, 1),
+        new_records(at.ClusterClock, 1),
         job,
-        new_records(Accounts, len(job)),
+        new_records(at.Accounts, len(job)),
         down_hours,
     )
 
@@ -66,9 +56,9 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
 def _begin(rng: np.random.Generator, s: Setup, events: EventHeap, n_trays: int, n_racks: int) -> None:
     """The first failure of each device."""
     for i in range(n_trays):
-        put(events, i, _draw(rng, s.tables, s.tray_first), 0)
+        put(events, i, _draw(rng, s.tables, at.FIRST_OF_TRAY), 0)
     for i in range(n_racks):
-        put(events, n_trays + i, _draw(rng, s.tables, s.rack_first), 0)
+        put(events, n_trays + i, _draw(rng, s.tables, at.FIRST_OF_RACK), 0)
 
 
 @compiled
@@ -82,44 +72,32 @@ def _draw(rng: np.random.Generator, tables: FloatArray, table: int) -> float:
 
 
 @compiled
-def _draw_repair(rng: np.random.Generator, tables: FloatArray, kinds: IntArray, shares: FloatArray) -> float:
-    """A repair time of one of several kinds, by their cumulative shares."""
-    if kinds.size == 1:
-        return _draw(rng, tables, kinds[0])
+def _draw_repair(
+    rng: np.random.Generator, tables: FloatArray, repairs: DeviceRepairs, earlier: IntArray, number: int
+) -> float:
+    """Hours until a device that failed is repaired, by its earlier repairs or by a kind."""
+    if repairs.times.shape[0] > 0:
+        return _draw_stages(rng, repairs, earlier, number)
+    if repairs.kinds.size == 1:
+        return _draw(rng, tables, repairs.kinds[0])
     u = rng.random()
     i = 0
-    while i < kinds.size - 1 and u >= shares[i]:
+    while i < repairs.kinds.size - 1 and u >= repairs.shares[i]:
         i += 1
-    return _draw(rng, tables, kinds[i])
+    return _draw(rng, tables, repairs.kinds[i])
 
 
 @compiled
-def _draw_stages(rng: np.random.Generator, stages: Stages, repairs: IntArray, number: int) -> float:
-    """A repair time of a device with a history, which is updated; infinite where the device is never back."""
-    time, history = 0.0, min(repairs[number], stages.times.shape[1] - 1)
+def _draw_stages(rng: np.random.Generator, stages: DeviceRepairs, earlier: IntArray, number: int) -> float:
+    """Hours of repairs in stages; counts the repair, infinite where the device is never back."""
+    time, history = 0.0, min(earlier[number], stages.times.shape[1] - 1)
     for k in range(stages.times.shape[0]):
         time += stages.times[k, history] * (1.0 if stages.fixed[k] else rng.standard_exponential())
         if rng.random() < stages.success[k, history]:
-            repairs[number] += 1
+            earlier[number] += 1
             return time
-    repairs[number] = 0
+    earlier[number] = 0
     return time + stages.replacement
-
-
-@compiled
-def _tray_repair(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> float:
-    """Hours until a tray that failed is repaired."""
-    if s.repair_stages.times.shape[0] > 0:
-        return _draw_stages(rng, s.repair_stages, p.tray_repairs, tray)
-    return _draw_repair(rng, s.tables, s.repair_kinds, s.repair_shares)
-
-
-@compiled
-def _rack_repair(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> float:
-    """Hours until a rack that failed is repaired."""
-    if s.rack_stages.times.shape[0] > 0:
-        return _draw_stages(rng, s.rack_stages, p.rack_repairs, rack)
-    return _draw_repair(rng, s.tables, s.rack_kinds, s.rack_shares)
 
 
 @part
@@ -146,10 +124,10 @@ def _block_down(s: Setup, p: Plant, block: int) -> None:
     """A block goes down; a spare replaces it, or its job misses it."""
     zone, owner = block // s.blocks, p.owner[block]
     if owner < 0:
-        take_idle(s, p, block, NOBODY)
+        take_idle(s, p, block, at.NOBODY)
         return
     p.job[owner].hit = 1
-    p.owner[block] = NOBODY
+    p.owner[block] = at.NOBODY
     if p.n_idle[zone] == 0:
         p.short[owner, zone] += 1
         p.job[owner].missing += 1
@@ -167,7 +145,7 @@ def give_block(s: Setup, p: Plant, block: int) -> None:
             p.job[owner].missing -= 1
             p.owner[block] = owner
             return
-    p.owner[block] = NOBODY
+    p.owner[block] = at.NOBODY
     p.idle[zone * s.blocks + p.n_idle[zone]] = block
     p.where[block] = p.n_idle[zone]
     p.n_idle[zone] += 1
@@ -206,13 +184,13 @@ def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain:
     if s.whole_block:
         remove(p.events, tray)
         if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
-            time = _tray_repair(rng, s, p, tray)
+            time = _draw_repair(rng, s.tables, s.tray_repair, p.tray_repairs, tray)
             put(p.events, p.failed.size + racks_of(s) + block, now + time, 0)
             if p.n_failed[block] > s.spare_trays:
                 p.outage[domain] += time
                 _change(s, p, block, block + 1, False)
         return
-    put(p.events, tray, now + _tray_repair(rng, s, p, tray), 0)
+    put(p.events, tray, now + _draw_repair(rng, s.tables, s.tray_repair, p.tray_repairs, tray), 0)
     if p.n_failed[block] == s.spare_trays + 1 and p.up[block]:
         _change(s, p, block, block + 1, False)
 
@@ -233,7 +211,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
     p.failed[tray] = False
     p.n_failed[block] -= 1
     p.reckoned[tray] = p.outage[domain]
-    next_time = _draw(rng, s.tables, s.tray_time)
+    next_time = _draw(rng, s.tables, at.TRAY)
     powered = n_racks == 0 or p.rack_up[rack]
     if not powered:
         # the current outage was booked in full when it began; its remainder still counts
@@ -249,18 +227,18 @@ def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None
     now, n_trays = p.clock[0].now, p.failed.size
     number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
     if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
-        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, at.RACK), 0)
         return
     if not p.rack_up[rack]:
         p.rack_up[rack] = True
-        put(p.events, number, now + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, now + _draw(rng, s.tables, at.RACK), 0)
         _change(s, p, rack * per_rack, (rack + 1) * per_rack, True)
         return
-    time = _rack_repair(rng, s, p, rack)
+    time = _draw_repair(rng, s.tables, s.rack_repair, p.rack_repairs, rack)
     p.outage[rack] += time
     if s.whole_block:
         put(p.events, repair, now + time, 0)
-        put(p.events, number, now + time + _draw(rng, s.tables, s.rack_time), 0)
+        put(p.events, number, now + time + _draw(rng, s.tables, at.RACK), 0)
     else:
         p.rack_up[rack] = False
         put(p.events, number, now + time, 0)
@@ -276,7 +254,7 @@ def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, numbe
         if p.failed[tray]:
             p.failed[tray] = False
             p.reckoned[tray] = p.outage[block]
-            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, s.tray_time), 0)
+            put(p.events, tray, p.clock[0].now + _draw(rng, s.tables, at.TRAY), 0)
     if not p.up[block]:
         _change(s, p, block, block + 1, True)
 

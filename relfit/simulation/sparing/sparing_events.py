@@ -180,21 +180,10 @@ def _occupied(p: Plant, s: Setup) -> None:
 
 
 def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
-    """Run one cluster from 0 to `end` hours, with accounts from `warm` on.
+    """Run one cluster from 0 to `end` hours, with accounts from `warm` hours on.
 
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-    setup : Setup
-    warm, end : float
-        Hours.
-    down_hours : ndarray of zeros, shape (blocks + 1,)
-        Set in place to the share of time in which that many blocks of a zone were down.
-
-    Returns
-    -------
-    list of float
-        As `ACCOUNTS`: shares of time, counts per hour, and the number of events.
+    Sets `down_hours`, zeros of shape (blocks + 1,), to the share of time in which that many blocks of a zone were down.
+    Returns the accounts as `ACCOUNTS`: shares of time, counts per hour, and the number of events.
     """
     job = new_records(JobState, 1)
     job["blocks"], job["period"] = float((setup.blocks - setup.spare_blocks) * setup.zones), setup.period

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arguments import durations, positive, share, whole
 from relfit.base.arrays import FloatArray
@@ -16,15 +15,9 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
-from relfit.planning.sparing import (
-    Cluster,
-    DeviceFailures,
-    Recovery,
-    SparingEvaluation,
-    Strategies,
-    evaluate_sparing,
-)
+from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, Strategies, evaluate_sparing
 from relfit.planning.sparing.evaluation import SHARES
+from relfit.simulation.engine.replications import half_interval
 from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
 from relfit.simulation.sparing.sparing_events import simulate
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
@@ -43,7 +36,6 @@ HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
 WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
-_NO_LIMIT = 1e15  # hours of a period that never ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,8 +107,7 @@ class SparingSimulation(Result):
     def shares(self) -> pd.DataFrame:
         """Shares of GPU hours: ``simulated`` with ``low`` and ``high``, ``closed_form``, its relative ``error``."""
         values = self.replications[list(SHARES)].to_numpy(dtype=np.float64)
-        n, mean = values.shape[0], values.mean(axis=0)
-        half = special.stdtrit(n - 1, 0.5 + 0.5 * self.level) * values.std(axis=0, ddof=1) / np.sqrt(n)
+        mean, half = values.mean(axis=0), half_interval(values, self.level)
         closed = np.array([float(self.closed_form.shares[name][0]) for name in SHARES])
         error = np.divide(closed - mean, mean, out=np.full(mean.shape, np.nan), where=mean > 0.0)
         return pd.DataFrame(
@@ -171,13 +162,7 @@ class PreparedSparing(NamedTuple):
     assumed: dict[str, bool]
 
     def check_events(self, hours: float) -> None:
-        """Reject simulated hours that would take too long.
-
-        Raises
-        ------
-        ArgumentError
-            For more than 1e9 expected events of a replication.
-        """
+        """Reject simulated hours with more than 1e9 expected events of a replication, by an `ArgumentError`."""
         f, cluster = self.closed_form.failures, self.closed_form.cluster
         racks = cluster.zones * self.setup.blocks / f.mtbf_rack
         expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
@@ -193,13 +178,7 @@ def prepared(
     assumptions: SparingAssumptions | None,
     warm_up: object,
 ) -> PreparedSparing:
-    """Check the settings of a simulation.
-
-    Raises
-    ------
-    ArgumentError
-        For more than one strategy, or invalid settings.
-    """
+    """Check the settings of a simulation; an `ArgumentError` for more than one strategy, or invalid settings."""
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:

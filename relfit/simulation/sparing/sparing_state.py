@@ -13,19 +13,25 @@ from relfit.simulation.engine.records import Records, compiled
 
 __all__ = [
     "ACCOUNTS",
+    "FIRST_OF_RACK",
+    "FIRST_OF_TRAY",
     "NOBODY",
+    "RACK",
+    "TRAY",
     "Accounts",
     "ClusterClock",
+    "DeviceRepairs",
     "JobState",
     "Plant",
     "Setup",
-    "Stages",
     "per_rack_of",
     "racks_of",
 ]
 
 NOBODY = -1
 """Owner of a block that no job holds."""
+TRAY, FIRST_OF_TRAY, RACK, FIRST_OF_RACK = range(4)
+"""Rows of `Setup.tables`: times to failure when new, and from a random instant; those of racks only if they fail."""
 
 
 class Accounts:
@@ -79,11 +85,15 @@ class JobState:
     """Whether this event struck a working unit."""
 
 
-class Stages(NamedTuple):
-    """Repairs in stages, by the number of earlier ones; no stages where repairs have no history."""
+class DeviceRepairs(NamedTuple):
+    """Repairs of trays, or of racks: of several kinds, or in stages by the number of earlier ones."""
 
+    kinds: IntArray
+    """Rows of `Setup.tables`."""
+    shares: FloatArray
+    """Share of the repairs of each kind and of those before it."""
     times: FloatArray
-    """Mean hours, shape (stages, histories)."""
+    """Mean hours, shape (stages, histories); no stages where repairs have no history."""
     success: FloatArray
     fixed: npt.NDArray[np.bool_]
     replacement: float
@@ -100,17 +110,10 @@ class Setup(NamedTuple):
     spare_trays: int
     spare_blocks: int
     tables: FloatArray
-    tray_time: int
-    rack_time: int
-    """Below 0: racks do not fail."""
-    tray_first: int
-    rack_first: int
-    repair_kinds: IntArray
-    repair_shares: FloatArray
-    rack_kinds: IntArray
-    rack_shares: FloatArray
-    repair_stages: Stages
-    rack_stages: Stages
+    """By `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair."""
+    racks_fail: bool
+    tray_repair: DeviceRepairs
+    rack_repair: DeviceRepairs
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
     own_racks: bool
@@ -168,4 +171,4 @@ def per_rack_of(s: Setup) -> int:
 @compiled
 def racks_of(s: Setup) -> int:
     """Racks that can fail."""
-    return s.zones * s.blocks // per_rack_of(s) if s.rack_time >= 0 else 0
+    return s.zones * s.blocks // per_rack_of(s) if s.racks_fail else 0

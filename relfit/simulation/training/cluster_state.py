@@ -46,19 +46,8 @@ STATES = (
     "on_order",
 )
 """States of a server, which is in exactly one of them."""
-(
-    IDLE,
-    ACTIVE,
-    STANDBY,
-    AUTO_REPAIR,
-    MANUAL_REPAIR,
-    AUTO_QUEUE,
-    MANUAL_QUEUE,
-    SPARE,
-    RETIRED,
-    RACK_DOWN,
-    ON_ORDER,
-) = range(len(STATES))
+IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR = range(5)
+AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN, ON_ORDER = range(5, len(STATES))
 
 PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
 """Phases of a job."""
@@ -70,9 +59,8 @@ TIMES = ("compute", "lost", "save", "recovery", "selection", "waiting", "stalled
 # values of fields
 NEVER, AT_SELECTION, AT_ONCE = range(3)  # Options.return_borrowed
 KEEP, THRESHOLD, SCORE, OWN_RULE = range(4)  # Options.retirement
-OWN, BORROWED, OF_SPARES = range(
-    3
-)  # ServerRecord.lent: of the working pool, borrowed by it, of spares and out with its rack
+# ServerRecord.lent: of the working pool, borrowed by it, of spares and out with its rack
+OWN, BORROWED, OF_SPARES = range(3)
 END_OF_WORK, FAILURE, CORRUPTION = range(3)  # JobRecord.ends_by
 NOTHING, HOSTS, RETIREMENT, RARE_EVENT = range(4)  # ClusterRecord.asks
 N_KINDS = 7
@@ -82,23 +70,8 @@ SPARES, AUTO_WAITING, MANUAL_WAITING, STANDBYS = range(4)  # queues; from STANDB
 NOBODY = -1
 
 N_STREAMS = 15
-(
-    SETUP,
-    LIFE,
-    PICK,
-    KIND,
-    DIAGNOSIS,
-    AUTO_TIME,
-    MANUAL_TIME,
-    ESCALATION,
-    OUTCOME,
-    SELECTION,
-    REGENERATION,
-    RACKS,
-    CLUSTER,
-    CORRUPTIONS,
-    RETIREMENTS,
-) = range(N_STREAMS)
+SETUP, LIFE, PICK, KIND, DIAGNOSIS, AUTO_TIME, MANUAL_TIME, ESCALATION = range(8)
+OUTCOME, SELECTION, REGENERATION, RACKS, CLUSTER, CORRUPTIONS, RETIREMENTS = range(8, N_STREAMS)
 
 
 class Options:

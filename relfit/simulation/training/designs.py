@@ -41,6 +41,8 @@ class TrainingDesigns(Result):
     question: str
     keys: tuple[str, ...]
 
+    _frame = "designs"
+
     @property
     def headline(self) -> str:
         """The answer."""
@@ -49,10 +51,6 @@ class TrainingDesigns(Result):
         values = ", ".join(f"{key.replace('_', ' ')} {getattr(self.parameters, key):g}" for key in self.keys)
         row = self.designs[self.designs["suffices"]].iloc[0]  # the smallest, or the cheapest, that suffices
         return f"{self.question}: {values} ({row['hours']:,.0f} h, effective training ratio {percent(row['etr'])})"
-
-    def to_frame(self) -> pd.DataFrame:
-        """As `designs`."""
-        return self.designs
 
 
 def _row(run: TrainingSimulation) -> dict[str, float]:
@@ -114,9 +112,8 @@ def smallest_pool(
     taken: dict[int, float] = {}  # hours; inf where a run did not finish
 
     def hours(size: int) -> float:
-        run = simulate_training(
-            base.but(working_pool_size=size), n_replications=n_replications, rng=rng, workers=workers
-        )
+        case = base.but(working_pool_size=size)
+        run = simulate_training(case, n_replications=n_replications, rng=rng, workers=workers)
         rows[size] = {"working_pool_size": size, **_row(run)}
         taken[size] = float(rows[size]["hours"]) if not run.whole["depleted"].any() else np.inf
         return taken[size]

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours, rate_per_hour
 from relfit.fleet.calibration import FittedFamily, Parameters, read_parameters
 from relfit.fleet.calibration.parameter_values import Model, rejection
-from relfit.fleet.calibration.validation_errors import ParameterError
+from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
 from relfit.simulation.training.calibrated_keys import calibrated_values
 
@@ -114,7 +114,7 @@ class RepeatedRepairs(Model):
     )
 
 
-class TrainingParameters(Model):
+class TrainingParameters(Settings):
     """A training cluster and its job; times in minutes, rates per minute, or text: ``"2 days"``, ``"1 per 80 days"``.
 
     Examples
@@ -144,8 +144,7 @@ class TrainingParameters(Model):
     weibull_shape: Annotated[float, Field(ge=0.05, le=100.0)] = Field(1.0, description="shape of weibull times")
     lognormal_sigma: Annotated[float, Field(ge=0.01, le=10.0)] = Field(1.0, description="sigma of lognormal times")
     failure: FittedFamily | None = Field(
-        None,
-        description="times to failure of a good server by a fitted family, in hours; a rate beside it rescales it",
+        None, description="times to failure of a good server by a fitted family, in hours; a rate beside it rescales it"
     )
     renew_on_restart: bool = Field(
         False, description="draw all times to failure again at every restart, instead of letting servers age"
@@ -257,19 +256,6 @@ class TrainingParameters(Model):
 
     _calibrated: Parameters | None = PrivateAttr(None)
     _own: frozenset[str] = PrivateAttr(frozenset())
-
-    def __init__(self, /, **values: object) -> None:
-        """Check the values.
-
-        Raises
-        ------
-        ArgumentError
-            For an unknown key or an invalid value, with its key.
-        """
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ParameterError(error, TrainingParameters) from None
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

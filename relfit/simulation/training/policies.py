@@ -14,18 +14,7 @@ from relfit.simulation.engine.time_tables import hazard_at
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
-__all__ = [
-    "FewestFailures",
-    "HighestScore",
-    "HostSelection",
-    "MostReliable",
-    "Packed",
-    "RetirementRule",
-    "Server",
-    "Servers",
-    "built_in_selection",
-    "retires",
-]
+__all__ = ["HostSelection", "RetirementRule", "Server", "Servers", "built_in_selection", "retires"]
 
 
 @dataclass(frozen=True)
@@ -54,74 +43,35 @@ HostSelection = Callable[[Servers, float], Any]
 """``key(servers, minute)``: one key per server; those with the lowest are taken, equal ones at random."""
 
 
-@dataclass(frozen=True)
-class FewestFailures:
-    """Servers with the fewest failures come first."""
-
-    def __call__(self, servers: Servers, minute: float) -> IntArray:
-        """Failures of each server."""
-        return servers.failures
-
-
-@dataclass(frozen=True)
-class HighestScore:
-    """Servers of the highest score come first."""
-
-    def __call__(self, servers: Servers, minute: float) -> FloatArray:
-        """Negative scores."""
-        return -servers.score
-
-
-@dataclass(frozen=True, eq=False)
-class MostReliable:
-    """Servers of the least hazard at their age come first.
-
-    Attributes
-    ----------
-    life_table : ndarray or None
-        Times to failure, see `relfit.simulation.engine.time_tables`; None where they are exponential, and all servers
-        equal.
-    ahead : float
-        Minutes of running over which the hazard is taken.
-    """
-
-    life_table: FloatArray | None
-    ahead: float = 1440.0
-
-    def __call__(self, servers: Servers, minute: float) -> FloatArray:
-        """Cumulative hazards of the coming minutes."""
-        if self.life_table is None:
-            return np.zeros(servers.age.size)
-        keys = np.empty(servers.age.size)
-        _coming_hazards(self.life_table, servers.age, self.ahead, keys)
-        return keys
-
-
-@entry
-def _coming_hazards(table: FloatArray, ages: FloatArray, ahead: float, keys: FloatArray) -> None:
-    for i in range(ages.size):
-        keys[i] = hazard_at(table, ages[i] + ahead) - hazard_at(table, ages[i])
-
-
-@dataclass(frozen=True)
-class Packed:
-    """Racks with the most servers that can be chosen come first, so that few racks are used."""
-
-    def __call__(self, servers: Servers, minute: float) -> IntArray:
-        """Keys by the number of such servers in the rack, then by the rack."""
-        free = np.bincount(servers.rack[servers.idle], minlength=int(servers.rack.max()) + 1)
-        return servers.rack - free[servers.rack] * servers.rack.size
-
-
 def built_in_selection(name: str, life_table: FloatArray | None) -> HostSelection | None:
     """The policy of a name in `TrainingParameters.host_selection`; None for ``"random"``."""
     policies: dict[str, HostSelection] = {
-        "fewest_failures": FewestFailures(),
-        "highest_score": HighestScore(),
-        "most_reliable": MostReliable(life_table),
-        "packed": Packed(),
+        "fewest_failures": lambda servers, minute: servers.failures,
+        "highest_score": lambda servers, minute: -servers.score,
+        "most_reliable": lambda servers, minute: _hazards_of_a_day(life_table, servers.age),
+        "packed": lambda servers, minute: _racks_in_order(servers),
     }
     return policies.get(name)
+
+
+def _hazards_of_a_day(life_table: FloatArray | None, ages: FloatArray) -> FloatArray:
+    """Cumulative hazards of the next day of running; exponential lives, which have no table, are all equal."""
+    hazards = np.zeros(ages.size)
+    if life_table is not None:
+        _add_hazards(life_table, ages, 1440.0, hazards)
+    return hazards
+
+
+@entry
+def _add_hazards(table: FloatArray, ages: FloatArray, ahead: float, hazards: FloatArray) -> None:
+    for i in range(ages.size):
+        hazards[i] += hazard_at(table, ages[i] + ahead) - hazard_at(table, ages[i])
+
+
+def _racks_in_order(servers: Servers) -> IntArray:
+    """Keys by the number of servers of the rack that can be chosen, most first, then by the rack: few are used."""
+    free = np.bincount(servers.rack[servers.idle], minlength=int(servers.rack.max()) + 1)
+    return servers.rack - free[servers.rack] * servers.rack.size
 
 
 @dataclass(frozen=True)

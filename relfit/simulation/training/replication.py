@@ -21,15 +21,7 @@ from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
-from relfit.simulation.training.cluster_state import (
-    Change,
-    ClusterRecord,
-    ClusterState,
-    JobRecord,
-    Options,
-    Queue,
-    ServerRecord,
-)
+from relfit.simulation.training.cluster_state import Change, ClusterState, JobRecord
 from relfit.simulation.training.conservation import fault_of
 from relfit.simulation.training.host_events import candidates, take_in_order
 from relfit.simulation.training.parameters import RepeatedRepairs, TrainingParameters
@@ -56,14 +48,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished replication.
-
-    Attributes
-    ----------
-    jobs : records of JobRecord
-    trace : list of records of Change
-        Empty records without a trace.
-    """
+    """A finished replication; the parts of its trace are empty where none was stored."""
 
     jobs: Records[JobRecord]
     trace: list[Records[Change]]
@@ -119,8 +104,8 @@ def setting_of(
         "auto_table": repairs[0],
         "manual_table": repairs[1],
     }
-    table = new_records(Options, 1)
-    for name in get_type_hints(Options):
+    table = new_records(at.Options, 1)
+    for name in get_type_hints(at.Options):
         value = values.get(name, getattr(params.retirement, name, getattr(params, name, None)))
         if value is not None:
             table[name][0] = value
@@ -128,23 +113,23 @@ def setting_of(
     return Setting(_first_state(params, table[0]), policy, retirement)
 
 
-def _first_state(params: TrainingParameters, options: Options) -> ClusterState:
+def _first_state(params: TrainingParameters, options: at.Options) -> ClusterState:
     """The state before any job begins, the servers in their pools."""
     jobs = params.all_jobs
     working, n = params.working_pool_size, params.working_pool_size + params.spare_pool_size
     places = n + options.n_racks + at.N_KINDS
-    servers = new_records(ServerRecord, n)
+    servers = new_records(at.ServerRecord, n)
     servers["number"] = np.arange(n)
     servers["rack"] = servers["number"] // params.rack_size
     servers["state"] = servers["traced"] = np.where(servers["number"] < working, at.IDLE, at.SPARE)
     servers["life"], servers["score"] = -1.0, params.retirement.initial_score
     servers["home"] = servers["job"] = at.NOBODY
 
-    cluster = new_records(ClusterRecord, 1)
+    cluster = new_records(at.ClusterRecord, 1)
     cluster["held"][0, [at.IDLE, at.SPARE]] = working, n - working
 
     crews = n if params.auto_crews or params.manual_crews else 0
-    queues = new_records(Queue, at.STANDBYS + len(jobs))
+    queues = new_records(at.Queue, at.STANDBYS + len(jobs))
     queues["room"] = [n, crews, crews, *(job.warm_standbys for job in jobs)]
     queues["begin"] = n + np.cumsum(queues["room"]) - queues["room"]
     queues["length"][at.SPARES] = n - working
@@ -229,10 +214,7 @@ def _life(params: TrainingParameters) -> Distribution | None:
 def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun:
     """Run one replication to its end.
 
-    Raises
-    ------
-    DataError
-        When a job does not end within ``max_events``, or waits for servers that never come.
+    A `DataError` when a job does not end within ``max_events``, or waits for servers that never come.
     """
     begin, (events, place, size) = setting.begin, setting.begin.heaps
     copies = {name: copy(getattr(begin, name)) for name in _CHANGING}

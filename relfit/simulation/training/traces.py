@@ -108,9 +108,7 @@ def failure_log(result: TrainingSimulation, replication: int = 0, start: object 
     """
     trace = _servers_of(result, replication)
     servers = result.parameters.working_pool_size
-    out = [
-        name for name in STATES if "repair" in name or "queue" in name or name in ("retired", "rack_down", "on_order")
-    ]
+    out = [name for name in STATES if name not in ("idle", "active", "standby", "spare")]
     before, after = (trace[name].isin(out).to_numpy() for name in ("before", "after"))
     length = float(trace["minute"].max()) / 60.0
     inside = (trace["server"] < servers).to_numpy()

@@ -89,6 +89,7 @@ class TrainingSimulation(Result):
 
     units: ClassVar[Mapping[str, str]] = _UNITS
     _not_in_json: ClassVar[tuple[str, ...]] = ("trace",)
+    _frame: ClassVar[str] = "outputs"
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
@@ -142,9 +143,7 @@ class TrainingSimulation(Result):
         hours = self.outputs.loc["total_training_time"] / 60.0
         n, depleted = len(self.whole), int(self.whole["depleted"].sum())
         runs = f"{n} run{'s' if n > 1 else ''}"
-        time = (
-            f"{hours['mean']:,.0f} h ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else f"{hours['mean']:,.0f} h"
-        )
+        time = f"{hours['mean']:,.0f} h" + (f" ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else "")
         if depleted == n:
             return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
@@ -180,10 +179,6 @@ class TrainingSimulation(Result):
             return ()
         hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
         return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
-
-    def to_frame(self) -> pd.DataFrame:
-        """As `outputs`."""
-        return self.outputs
 
     def to_dict(self) -> dict[str, Any]:
         """Outputs by name, also by the published program's names; number of replications, seconds, level."""

@@ -248,7 +248,7 @@ def best_size(
     sizes = _sizes(system, k_min, k_max)
     most = int(sizes[-1]) + system.tolerance
     if not isinstance(order, str) or order == "given":
-        positions = np.arange(system.n_nodes) if isinstance(order, str) else _positions(system, order)
+        positions = np.arange(system.n_nodes) if isinstance(order, str) else system.checked_positions(order)
         if positions.size < most:
             if k_max is not None or positions.size - system.tolerance < sizes[0]:
                 raise ArgumentError(
@@ -321,19 +321,6 @@ def _sizes(system: System, k_min: int, k_max: int | None) -> IntArray:
     if ends[0] > ends[1]:
         raise ArgumentError(f"k_min is {ends[0]} of {ends[1]} nodes", remedy="give a smaller number")
     return np.arange(ends[0], ends[1] + 1)
-
-
-def _positions(system: System, order: npt.ArrayLike) -> IntArray:
-    places = np.asarray(order)
-    if places.ndim != 1 or places.size == 0 or places.dtype.kind not in "iu":
-        raise ArgumentError("order is not a list of positions", remedy="give whole numbers from 0, each node once")
-    bad = np.flatnonzero((places < 0) | (places >= system.n_nodes))
-    if bad.size:
-        raise ArgumentError(f"order names node {places[bad[0]]}", remedy=f"there are nodes 0 to {system.n_nodes - 1}")
-    values, counts = np.unique(places, return_counts=True)
-    if (counts > 1).any():
-        raise ArgumentError(f"order names node {values[counts > 1][0]} twice", remedy="give each node once")
-    return places.astype(np.int64)
 
 
 def _repeated(judged: Judged, system: System, sizes: IntArray) -> BestSize:

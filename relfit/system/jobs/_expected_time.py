@@ -258,10 +258,8 @@ def _walk_back(
     count = plan.segments(work)
     used = min(count, _MOST_SEGMENTS)
     held, read = plan.exposed_save, plan.exposed_restore
-    aside, fall = (
-        plan.save - held,
-        restart + plan.restore - read,
-    )  # hours in which nothing fails: of a save, of a failure
+    # hours in which nothing fails: of a save, of a failure
+    aside, fall = plan.save - held, restart + plan.restore - read
     end = work - (count - 1) * plan.every + (held if last_save else 0.0)
     starts = (plan.every + held) * np.arange(used)
     alive, alive_end = again.sf(read + starts), again.sf(read + starts + end)

@@ -228,17 +228,8 @@ def _flat(family: Distribution, shape: tuple[int, ...]) -> Distribution:
 
 
 def _of_system(system: System) -> TimeToFailure:
-    def draw(count: int, rng: np.random.Generator) -> FloatArray:
-        return np.asarray(system.sample(count, rng), dtype=np.float64).reshape(count)
-
-    def log_sf(time: FloatArray) -> FloatArray:
-        return np.asarray(system.log_reliability(np.asarray(time, dtype=np.float64)), dtype=np.float64)
-
-    def hazard(time: FloatArray) -> FloatArray:
-        return np.asarray(system.hazard(np.asarray(time, dtype=np.float64)), dtype=np.float64)
-
     rate = float(system.hazard(1.0)) if has_constant_rates(system) else np.nan
-    return TimeToFailure(log_sf, hazard, draw, int(system.n_nodes), rate)
+    return TimeToFailure(system.log_reliability, system.hazard, system.sample, system.n_nodes, rate)
 
 
 def has_constant_rates(system: System) -> bool:

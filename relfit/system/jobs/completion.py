@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from relfit.base.arguments import durations, share
 from relfit.base.arrays import Durations, FloatArray, Seed
@@ -151,6 +150,21 @@ class CompletionTime(Result):
     lives: tuple[TimeToFailure, TimeToFailure]
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("lives",)
+    _frame: ClassVar[tuple[str, ...]] = (
+        "size",
+        "length",
+        "expected",
+        "log_expected",
+        "low",
+        "high",
+        "level",
+        "success",
+        "failures",
+        "lost",
+        "status",
+        "convention",
+        "after_failure",
+    )
 
     @property
     def expected(self) -> float:
@@ -214,25 +228,6 @@ class CompletionTime(Result):
             f"On {nodes} the job takes {expected} on average, {number(self.length, 4)} h without failures; no failure "
             f"comes with probability {number(self.success)}."
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """One row; times in hours."""
-        names = (
-            "size",
-            "length",
-            "expected",
-            "log_expected",
-            "low",
-            "high",
-            "level",
-            "success",
-            "failures",
-            "lost",
-            "status",
-            "convention",
-            "after_failure",
-        )
-        return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def to_dict(self) -> dict[str, Any]:
         """All fields and the expected hours, ready for JSON."""
@@ -316,9 +311,8 @@ def completion_time(
     low = high = None
     if level is not None:
         share("level", level, zero=False, one=False)
-        values = np.array(
-            [[_of_system(one, job, length, convention, after_failure)] for one in system.drawn(n_draws, rng)]
-        )
+        drawn = system.drawn(n_draws, rng)
+        values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in drawn])
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
     return CompletionTime(

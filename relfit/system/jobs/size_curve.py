@@ -143,9 +143,8 @@ class Judged:
                     interval[i] = every[i]
                     value[i] = log_expected_time(now, length, replace(plan, every=every[i]), restart, then)
 
-        net = np.unique(np.geomspace(1, lengths.size, min(lengths.size, _MOST_WITH_CHECKPOINTS // 2)).round()).astype(
-            int
-        )
+        few = min(lengths.size, _MOST_WITH_CHECKPOINTS // 2)
+        net = np.unique(np.geomspace(1, lengths.size, few).round()).astype(int)
         fill(net - 1 if lengths.size > _MOST_WITH_CHECKPOINTS else np.arange(lengths.size))
         while True:  # halve the gaps next to the best
             looked = np.flatnonzero(~np.isnan(value))
