@@ -42,10 +42,8 @@ def durations(name: str, value: object, *, zero: bool = True, infinite: bool = F
         if array.dtype.kind in "iuf":
             values = array.astype(np.float64)
         else:
-            flat = [hours(one) for one in array.ravel().tolist()] if array.dtype.kind == "O" else None
-            if flat is None:
-                flat = [hours(one) for one in np.atleast_1d(array).ravel()]
-            values = np.asarray(flat, dtype=np.float64).reshape(array.shape)
+            each = array.ravel()  # as a list, timedelta64 would become whole numbers
+            values = np.asarray([hours(one) for one in each], dtype=np.float64).reshape(array.shape)
     except ArgumentError as error:
         raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from None
     return _checked(name, values, zero=zero, infinite=infinite, unit=" hours")

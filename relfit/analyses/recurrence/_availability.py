@@ -18,7 +18,7 @@ from relfit.analyses.recurrence.availability_results import Availability, Availa
 from relfit.analyses.screening.tallies import calendar_bins
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import alike
 from relfit.base.numeric.ragged import per_group
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -67,7 +67,7 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     >>> bool(result.low[0] < result.operational[0] < result.high[0] < 1.0)
     True
     """
-    normal_quantile(level)
+    level_checked(level)
     down = _down_times(log, per)
     size = len(down.groups)
     member = down.group >= 0
@@ -139,7 +139,7 @@ def availability_over_time(
     >>> availability_over_time(rf.datasets.load("white")).operational.shape
     (1, 17)
     """
-    normal_quantile(level)
+    level_checked(level)
     down = _down_times(log, per)
     edges = calendar_bins(log, unit)[0]
     at = edges.tz_convert("UTC").astype("int64").to_numpy()

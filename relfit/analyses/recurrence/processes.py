@@ -19,7 +19,7 @@ from relfit.analyses.recurrence.histories import EventHistories, grouping, label
 from relfit.analyses.recurrence.likelihoods import GroupedHistories, LogLinear, PowerLaw, Renewal, differs
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.newton import Maximum, maximise
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.numeric.ragged import per_group
@@ -212,7 +212,7 @@ def fit_process(
     """
     if model not in MODELS:
         raise ArgumentError(f"unknown process {model!r}", remedy=f"use one of {', '.join(MODELS)}")
-    normal_quantile(level)
+    level_checked(level)
     codes, groups = grouping(histories, by)
     copies = GroupedHistories.of(histories, codes, len(groups))
     status = _existence(copies, model)
