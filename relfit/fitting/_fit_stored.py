@@ -132,7 +132,7 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     since, until : str, datetime or pandas.Timestamp, optional
         Observe from and up to here, as `FailureLog.between`.
     workers : int, optional
-        Processes; all worker_number when left out. Does not change the numbers.
+        Processes; all cores when left out. Does not change the numbers.
     progress : callable, optional
         Called with the step and the share that is done.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -37,7 +35,7 @@ class PlottingPositions(Grouped):
     level : float
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "times", "rank", "position", "low", "high")
+    _not_in_json = ("offsets", "times", "rank", "position", "low", "high")
 
     times: FloatArray
     rank: FloatArray
