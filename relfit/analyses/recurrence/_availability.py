@@ -167,11 +167,7 @@ class _SystemClock:
         self.outages = outages
         self.offsets = outages.offsets
         self._gone = np.concatenate([[0], np.cumsum(outages.end - outages.start)])
-        hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
-        after = np.flatnonzero(outages.code[1:] == outages.code[:-1]) + 1
-        up = (outages.start[after] - outages.end[after - 1]) / NANOSECONDS_PER_HOUR
-        size = outages.n_groups
-        self.spread = _relative_variance(up, outages.code[after], size) + _relative_variance(hours, outages.code, size)
+        self.spread = _spread(outages.code, outages.start, outages.end, outages.n_groups)
 
     def place(self, system: IntArray, at: IntArray) -> IntArray:
         """Position after the last outage of these systems that began at or before these instants."""
@@ -297,11 +293,8 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
 
 def _spread_of_one(down: _DownTimes) -> FloatArray:
     """Squared relative error of each node's share of time down, from the spread of its periods up and down."""
-    same = np.flatnonzero(down.node[1:] == down.node[:-1]) + 1
-    up = (down.start[same] - down.end[same - 1]) / NANOSECONDS_PER_HOUR
-    hours, count = (down.end - down.start) / NANOSECONDS_PER_HOUR, down.entered.size
-    spread = _relative_variance(up, down.node[same], count) + _relative_variance(hours, down.node, count)
-    number = np.bincount(down.node, minlength=count)
+    spread = _spread(down.node, down.start, down.end, down.entered.size)
+    number = np.bincount(down.node, minlength=spread.size)
     return np.where(number > 1, spread / np.maximum(number, 1), np.nan)
 
 
@@ -346,6 +339,13 @@ def _limits(
     none = ~np.isfinite(total) | ~(share > 0.0) | ~(share < 1.0)
     low[none] = high[none] = np.nan
     return 1.0 - share, low, high
+
+
+def _spread(code: IntArray, start: IntArray, end: IntArray, size: int) -> FloatArray:
+    """Squared coefficients of variation of the periods up and down of each node, or each system, added."""
+    after = np.flatnonzero(code[1:] == code[:-1]) + 1
+    up, down = (start[after] - end[after - 1]) / NANOSECONDS_PER_HOUR, (end - start) / NANOSECONDS_PER_HOUR
+    return _relative_variance(up, code[after], size) + _relative_variance(down, code, size)
 
 
 def _relative_variance(values: FloatArray, code: IntArray, size: int) -> FloatArray:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -73,7 +72,7 @@ class ProcessFit(Result):
         Share of the copies that had run for an unknown time when observation began.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("running",)
+    _not_in_json = ("running",)
 
     model: str
     groups: pd.Index
