@@ -50,10 +50,7 @@ def durations(name: str, value: object, *, zero: bool = True, infinite: bool = F
 
 
 def positive(name: str, value: object, *, zero: bool = False) -> FloatArray:
-    """Numbers above zero (or at zero, where allowed).
-
-    Anything else is an `ArgumentError`.
-    """
+    """Numbers above zero (or at zero, where allowed); an `ArgumentError` for anything else."""
     return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
 
 
@@ -82,13 +79,7 @@ def share(name: str, value: object, *, zero: bool = True, one: bool = True) -> F
 
 
 def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
-    """Whole numbers of at least `least`.
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-    """
+    """Whole numbers of at least `least`; an `ArgumentError` for anything else."""
     values = _numbers(name, value)
     bad = ~((values >= least) & (values == np.floor(values)) & (values < 2.0**62))
     if bad.any():
@@ -99,12 +90,7 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
 
 
 def one_whole(name: str, value: object, least: int = 1) -> int:
-    """One whole number of at least `least`.
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
+    """One whole number of at least `least`; an `ArgumentError` for anything else.
 
     Examples
     --------
@@ -121,10 +107,7 @@ def one_whole(name: str, value: object, least: int = 1) -> int:
 
 
 def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """The arrays broadcast against each other.
-
-    An `ArgumentError` when their shapes do not go together.
-    """
+    """The arrays broadcast against each other; an `ArgumentError` when their shapes do not go together."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:
