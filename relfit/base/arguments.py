@@ -42,20 +42,15 @@ def durations(name: str, value: object, *, zero: bool = True, infinite: bool = F
         if array.dtype.kind in "iuf":
             values = array.astype(np.float64)
         else:
-            flat = [hours(one) for one in array.ravel().tolist()] if array.dtype.kind == "O" else None
-            if flat is None:
-                flat = [hours(one) for one in np.atleast_1d(array).ravel()]
-            values = np.asarray(flat, dtype=np.float64).reshape(array.shape)
+            each = array.ravel()  # as a list, timedelta64 would become whole numbers
+            values = np.asarray([hours(one) for one in each], dtype=np.float64).reshape(array.shape)
     except ArgumentError as error:
         raise ArgumentError(f"{name}: {error.what}", remedy=error.remedy) from None
     return _checked(name, values, zero=zero, infinite=infinite, unit=" hours")
 
 
 def positive(name: str, value: object, *, zero: bool = False) -> FloatArray:
-    """Numbers above zero (or at zero, where allowed).
-
-    Anything else is an `ArgumentError`.
-    """
+    """Numbers above zero (or at zero, where allowed); an `ArgumentError` for anything else."""
     return _checked(name, _numbers(name, value), zero=zero, infinite=False, unit="")
 
 
@@ -84,13 +79,7 @@ def share(name: str, value: object, *, zero: bool = True, one: bool = True) -> F
 
 
 def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
-    """Whole numbers of at least `least`.
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
-    """
+    """Whole numbers of at least `least`; an `ArgumentError` for anything else."""
     values = _numbers(name, value)
     bad = ~((values >= least) & (values == np.floor(values)) & (values < 2.0**62))
     if bad.any():
@@ -101,12 +90,7 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
 
 
 def one_whole(name: str, value: object, least: int = 1) -> int:
-    """One whole number of at least `least`.
-
-    Raises
-    ------
-    ArgumentError
-        For anything else.
+    """One whole number of at least `least`; an `ArgumentError` for anything else.
 
     Examples
     --------
@@ -123,10 +107,7 @@ def one_whole(name: str, value: object, least: int = 1) -> int:
 
 
 def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
-    """The arrays broadcast against each other.
-
-    An `ArgumentError` when their shapes do not go together.
-    """
+    """The arrays broadcast against each other; an `ArgumentError` when their shapes do not go together."""
     try:
         return tuple(np.broadcast_arrays(*arrays.values()))
     except ValueError:

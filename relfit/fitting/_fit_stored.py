@@ -55,6 +55,8 @@ class StoredFits(Result):
     left_out: dict[str, int]
     notes: tuple[str, ...]
 
+    _frame = "status"
+
     @property
     def headline(self) -> str:
         """Distributions, nodes, durations, how often each distribution is the best, and where the fits are."""
@@ -64,10 +66,6 @@ class StoredFits(Result):
             f"{families} of {count(self.groups, 'node')}, {count(self.durations, 'duration')}; "
             f"best by AICc: {best}; written to {self.path}"
         )
-
-    def to_frame(self) -> pd.DataFrame:
-        """Nodes by status, one row per distribution."""
-        return self.status
 
 
 @dataclass
@@ -134,7 +132,7 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
     since, until : str, datetime or pandas.Timestamp, optional
         Observe from and up to here, as `FailureLog.between`.
     workers : int, optional
-        Processes; all worker_number when left out. Does not change the numbers.
+        Processes; all cores when left out. Does not change the numbers.
     progress : callable, optional
         Called with the step and the share that is done.
 

@@ -10,7 +10,7 @@ algorithm 3.1), and is infinite where no longer life was censored.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -82,13 +82,9 @@ def _parametric(
         limit = _limits(lives, rng.random(shape)) if lives.limit is None else np.broadcast_to(lives.limit, shape)
         observed = drawn <= limit
         drawn = np.where(observed, drawn, limit)
-    stacked = _stacked(lives, drawn, observed, n_resamples)
     conditions = {"entry": age, "stationary": lives.stationary}
-    order = _order(lives, n_resamples)
-    fixed: dict[str, Any] = {
-        name: np.broadcast_to(row, shape).ravel()[order] for name, row in conditions.items() if row is not None
-    }
-    return replace(stacked, **fixed)
+    fixed = {name: np.broadcast_to(row, shape) for name, row in conditions.items() if row is not None}
+    return _stacked(lives, n_resamples, drawn, observed, **fixed)
 
 
 def _resampled(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> LifeData:
@@ -97,26 +93,21 @@ def _resampled(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> L
     size = lives.sizes[codes]
     pick = (rng.random((n_resamples, codes.size)) * size).astype(np.int64) + lives.offsets[:-1][codes]
     further = {name: values[pick] for name, values in lives.further().items()}
-    stacked = _stacked(lives, lives.durations[pick], lives.observed[pick], n_resamples)
-    order = _order(lives, n_resamples)
-    return replace(stacked, **{name: values.ravel()[order] for name, values in further.items()})
+    return _stacked(lives, n_resamples, lives.durations[pick], lives.observed[pick], **further)
 
 
-def _order(lives: LifeData, n_resamples: int) -> IntArray:
-    """Where each row of the stacked groups comes from among rows laid out (n_resamples, lives)."""
+def _stacked(
+    lives: LifeData, n_resamples: int, durations: FloatArray, observed: npt.NDArray[np.bool_], **further: Any
+) -> LifeData:
+    """``n_resamples`` groups for each group of `lives`, from arrays of shape (n_resamples, lives)."""
     n = lives.durations.size
     sizes = np.repeat(lives.sizes, n_resamples)
+    offsets = offsets_of(sizes)
     begin = np.repeat(lives.offsets[:-1], n_resamples) + np.tile(np.arange(n_resamples), lives.n_groups) * n
-    first = offsets_of(sizes)[:-1]
-    return np.asarray(np.repeat(begin - first, sizes) + np.arange(n * n_resamples))
-
-
-def _stacked(lives: LifeData, durations: FloatArray, observed: npt.NDArray[np.bool_], n_resamples: int) -> LifeData:
-    order = _order(lives, n_resamples)
-    offsets = offsets_of(np.repeat(lives.sizes, n_resamples))
-    return LifeData(
-        durations.ravel()[order], observed.ravel()[order], offsets, pd.RangeIndex(offsets.size - 1), lives.measure
-    )
+    order = np.repeat(begin - offsets[:-1], sizes) + np.arange(n * n_resamples)
+    groups = pd.RangeIndex(offsets.size - 1)
+    rows = {name: values.ravel()[order] for name, values in further.items()}
+    return LifeData(durations.ravel()[order], observed.ravel()[order], offsets, groups, lives.measure, **rows)
 
 
 def _limits(lives: LifeData, uniform: FloatArray) -> FloatArray:

@@ -112,14 +112,7 @@ def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers:
     kind = KINDS[name]
     terms = _terms(lives, kind)
     groups = start.shape[0]
-    best = Maximum(
-        start.copy(),
-        np.full(groups, -np.inf),
-        np.full((groups, 2), np.nan),
-        np.full((groups, 2, 2), np.nan),
-        np.zeros(groups, np.bool_),
-        np.zeros(groups, np.bool_),
-    )
+    best = Maximum.unsettled(start)
     angle = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
 

@@ -31,10 +31,7 @@ _SMALL = 0.1  # argument up to which the series is used
 
 
 def _core_family(family: str | type[Family]) -> type[Family]:
-    """The core family of this name.
-
-    An `ArgumentError` when it is not one of the core families.
-    """
+    """The core family of this name; an `ArgumentError` when it is not one of the core families."""
     one = family_named(family) if isinstance(family, str) else family
     if one.name not in CORE:
         raise ArgumentError(f"{one.name} has maximum likelihood only", remedy=f"use one of {', '.join(CORE)}")

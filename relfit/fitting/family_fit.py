@@ -12,12 +12,13 @@ import pandas as pd
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result, json_ready
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
 from relfit.fitting.interval_quantities import quantity_named
-from relfit.fitting.intervals import exact_limits, interval_of, level_checked, wald_limits
+from relfit.fitting.intervals import exact_limits, interval_of, wald_limits
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 

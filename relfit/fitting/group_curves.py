@@ -50,8 +50,7 @@ class GroupCurves:
 
     def conditional_sf(self: _HasDistribution, time: Durations, age: object) -> FloatArray:
         """Probability that a node of this age survives `time` hours more: ``sf(time, age)``."""
-        times, ages = (_turned(n, durations(n, v), self.distribution) for n, v in (("time", time), ("age", age)))
-        return self.distribution.sf(times, ages).T
+        return GroupCurves.sf(self, time, age)
 
     def cdf(self: _HasDistribution, time: Durations) -> FloatArray:
         """Probability of failing within `time`."""

@@ -18,6 +18,13 @@ __all__ = ["QUANTITIES", "FitQuantity", "quantity_named"]
 
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
+_Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[float, float]]
+_SCALES: dict[str, _Scale] = {
+    "positive": (np.log, np.exp, (0.0, np.inf)),
+    "fraction": (special.logit, special.expit, (0.0, 1.0)),
+    "real": (np.asarray, np.asarray, (-np.inf, np.inf)),
+}
+"""By the domain of a parameter its unbounded scale, the way back, and its range."""
 
 
 @dataclass(frozen=True)
@@ -25,15 +32,14 @@ class FitQuantity:
     """A function of the fitted distribution, and the scale on which its estimate is close to normal.
 
     ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
-    rise together, and ``range`` has the smallest and largest possible value.
+    rise together, and ``range`` has the smallest and largest possible value; ``at`` as for `quantity_named`, in hours.
     """
 
-    name: str
-    at: float | None
     transformed: Callable[[Family], FloatArray]
     back: Callable[[FloatArray], FloatArray]
-    rising: bool
     range: tuple[float, float]
+    at: float | None = None
+    rising: bool = True
 
     def value(self, distribution: Family) -> FloatArray:
         """The quantity itself."""
@@ -65,37 +71,21 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         The probability of a quantile; the time of a reliability or a hazard.
     """
     names = family.parameter_names()
+    if at is not None and name in (*names, "mean", "median"):
+        raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
     if name in names:
-        _without(name, at)
-        place = names.index(name)
-        domain = family.domains[place]
-
-        def parameter(distribution: Family) -> FloatArray:
-            return np.asarray(getattr(distribution, name))
-
-        if domain == "positive":
-            return FitQuantity(name, None, lambda d: np.log(parameter(d)), np.exp, True, (0.0, np.inf))
-        if domain == "fraction":
-            return FitQuantity(name, None, lambda d: special.logit(parameter(d)), special.expit, True, (0.0, 1.0))
-        return FitQuantity(name, None, parameter, np.asarray, True, (-np.inf, np.inf))
+        unbounded, back, ends = _SCALES[family.domains[names.index(name)]]
+        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends)
     if name == "mean":
-        _without(name, at)
-        return FitQuantity(name, None, lambda d: np.log(d.mean()), np.exp, True, (0.0, np.inf))
+        return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
     if name in ("median", "quantile"):
-        if name == "median":
-            _without(name, at)
-        p = 0.5 if name == "median" else _number(name, at, "a probability such as 0.1")
+        if name == "quantile" and (at is None or isinstance(at, str)):
+            raise ArgumentError(f"{name} needs at=", remedy="give a probability such as 0.1")
+        p = 0.5 if at is None else float(at)
         if not 0.0 < p < 1.0:
             raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
-        spent = -np.log1p(-p)
-        return FitQuantity(
-            name,
-            None if name == "median" else p,
-            lambda d: np.log(d.inverse_cumulative_hazard(spent)),
-            np.exp,
-            True,
-            (0.0, np.inf),
-        )
+        spent, place = -np.log1p(-p), None if name == "median" else p
+        return FitQuantity(lambda d: np.log(d.inverse_cumulative_hazard(spent)), np.exp, (0.0, np.inf), place)
     if name in ("reliability", "hazard"):
         if at is None:
             raise ArgumentError(
@@ -104,25 +94,14 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         time = hours(at)
         if not (time > 0.0 and np.isfinite(time)):
             raise ArgumentError(f"{name} at {time:g} hours has no value", remedy="give a time above zero")
-        if name == "reliability":
-            return FitQuantity(
-                name, time, lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), False, (0.0, 1.0)
-            )
-        return FitQuantity(name, time, lambda d: d.log_hazard(time), np.exp, True, (0.0, np.inf))
+        if name == "hazard":
+            return FitQuantity(lambda d: d.log_hazard(time), np.exp, (0.0, np.inf), time)
+        return FitQuantity(
+            lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), (0.0, 1.0), time, rising=False
+        )
     near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
     raise ArgumentError(
         f"no quantity {name!r} of the {family.name} family",
         remedy=(f"did you mean {near[0]}? " if near else "")
         + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
     )
-
-
-def _without(name: str, at: float | str | None) -> None:
-    if at is not None:
-        raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
-
-
-def _number(name: str, at: float | str | None, what: str) -> float:
-    if at is None or isinstance(at, str):
-        raise ArgumentError(f"{name} needs at=", remedy=f"give {what}")
-    return float(at)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.poisson import exponential_mean_interval
 from relfit.base.results import Interval
 from relfit.fitting.bootstrap import replicate
@@ -16,7 +16,7 @@ from relfit.fitting.interval_quantities import FitQuantity, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
 
-__all__ = ["KINDS", "interval_of", "level_checked"]
+__all__ = ["KINDS", "interval_of"]
 
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 
@@ -28,16 +28,6 @@ KINDS = {
     "resample": "percentiles over replicates that draw each group's durations with replacement",
     "exact": "chi-square limits of the exponential, exact or, for observation that ended by the clock, conservative",
 }
-
-
-def level_checked(level: float) -> float:
-    """The level itself.
-
-    An `ArgumentError` when it is not between 0 and 1.
-    """
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    return level
 
 
 def interval_of(
@@ -147,7 +137,7 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
                 for m in (moves, 2.0 * moves)
             )
             slope = ((8.0 * near - far) / (12.0 * step.T)).T
-            away = special.ndtri(0.5 + level / 2) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
+            away = normal_quantile(level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
             out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
     return out[0], out[1]
 
@@ -155,7 +145,7 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
 def _profile(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free()
-    drop = 0.5 * float(special.ndtri(0.5 + 0.5 * level)) ** 2
+    drop = 0.5 * normal_quantile(level) ** 2
     ends = np.cumsum(fit.lives.sizes[rows]) // _LIVES_AT_ONCE
     for part in np.split(np.arange(rows.size), np.flatnonzero(np.diff(ends)) + 1) if rows.size else []:
         objective = LogLikelihood(fit.family, fit.lives.take(rows[part].tolist()))

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.numeric.ordering import changes
 from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
@@ -124,7 +125,7 @@ def _terms(lives: LifeData) -> list[_Term]:
         if not rows.size:
             return
         owner = codes[rows]
-        starts = np.flatnonzero(np.concatenate([[True], owner[1:] != owner[:-1]]))
+        starts = np.flatnonzero(changes(owner))
         count = None if weights is None else weights[rows] * sign
         if count is None and sign < 0.0:
             count = np.full(rows.size, sign)

@@ -82,10 +82,10 @@ _Simple = Callable[[LifeData, str], tuple[FloatArray, Codes]]
 
 def _estimates(simple: _Simple, name: str, family: type[Family], lives: LifeData, workers: int | None) -> Estimates:
     """Estimates of a method that gives no covariance, with the log-likelihood where they are."""
-    if family.name not in CORE or not lives.from_age_known().plain:
+    lives = lives.from_age_known()
+    if family.name not in CORE or not lives.plain:
         what = f"the {family.name} family" if family.name not in CORE else "intervals, truncation or weights"
         raise ArgumentError(f"{name} is not there for {what}", remedy=_ML)
-    lives = lives.from_age_known()
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.parameters[:], estimates.codes[:] = simple(lives, family.name)
     ok = estimates.codes == status.OK

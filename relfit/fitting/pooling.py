@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import normal_quantile
 from relfit.base.results import Result, json_ready
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -107,7 +107,7 @@ class PooledFit(GroupCurves, Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: own and pooled estimate, interval and shrinkage of each parameter, and the pooled mean."""
-        z = float(special.ndtri(0.5 + self.level / 2))
+        z = normal_quantile(self.level)
         columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
         slope = jacobian(self.family, self.free)
         variance = np.einsum("gij,gjk,glk->gil", slope, self.covariance, slope)

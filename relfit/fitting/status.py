@@ -29,22 +29,18 @@ NO_MAXIMUM = 6
 NOT_APPLICABLE = 7
 FEW = 8
 
-_WORDS = np.array(
-    ["ok", "too_few", "all_censored", "no_variance", "zeros", "not_converged", "no_maximum", "not_applicable", "few"],
-    dtype=object,
-)
-
-MEANING = {
+MEANING = {  # in the order of the codes
     "ok": "the likelihood has a maximum and it was found",
     "too_few": "no life at all, or a single failure with no longer life, for a family of two parameters",
-    "few": "fewer failures than parameters, among fewer than ten lives: shape and scale cannot both be estimated",
     "all_censored": "no failure was observed",
     "no_variance": "one failure time agrees with all lives, so the likelihood rises without end as the spread vanishes",
     "zeros": "a failure time of zero has no density under this family",
+    "not_converged": "the search ended before the gradient vanished; no parameters are given",
     "no_maximum": "the likelihood still rises, or stays level, at the edge of what the parameters can be",
     "not_applicable": "the estimator is not defined for such lives, as moments are not for censored ones",
-    "not_converged": "the search ended before the gradient vanished; no parameters are given",
+    "few": "fewer failures than parameters, among fewer than ten lives: shape and scale cannot both be estimated",
 }
+_WORDS = np.array(list(MEANING), dtype=object)
 
 
 def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:

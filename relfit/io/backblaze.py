@@ -54,17 +54,11 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
         serials = as_text_array(table.columns["serial_number"])
         for row in np.flatnonzero(failed & good).tolist():
             failures.setdefault((serials[row].as_py(), int(days[row])), int(table.rejections.lines[row]))
-        columns = {"serial": serials, "first": pa.array(days), "last": pa.array(days)}
-        for name in _ABOUT:
-            columns[name] = (
-                as_text_array(table.columns[name]) if name in table.columns else pa.nulls(days.size, pa.string())
-            )
-        part = pa.table(
-            {
-                name: pc.cast(values, pa.string()) if name not in ("first", "last") else values
-                for name, values in columns.items()
-            }
-        )
+        about = [name for name in _ABOUT if name in table.columns]
+        columns = dict.fromkeys(_ABOUT, pa.nulls(days.size, pa.string()))
+        columns |= {name: pc.cast(as_text_array(table.columns[name]), pa.string()) for name in about}
+        day = pa.array(days)
+        part = pa.table({"serial": pc.cast(serials, pa.string()), "first": day, "last": day, **columns})
         gathered.append(part if good.all() else part.filter(pa.array(good)))
         records.read += table.rows_read
         records.refuse_all_of(table.rejections.frame())

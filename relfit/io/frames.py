@@ -93,8 +93,8 @@ def events_frame(
         "cause": _nothing(size) if cause is None else text_column(cause),
         "detail": _nothing(size) if detail is None else text_column(detail),
         "scope": default_scope if scope is None else text_column(_filled(scope, default_scope)),
-        "start_cut": _flags(start_cut, size),
-        "end_cut": _flags(end_cut, size),
+        "start_cut": np.full(size, start_cut, dtype=bool),
+        "end_cut": np.full(size, end_cut, dtype=bool),
         "line": np.asarray(line, dtype=np.int64),
     }
     return _frame(EVENT_COLUMNS, columns, size, attributes)
@@ -117,9 +117,9 @@ def population_frame(
         "node": text_column(node),
         "entered": _times(entered),
         "left": _times(left),
-        "entered_known": _flags(entered_known, len(entered)),
-        "left_known": _flags(left_known, len(entered)),
-        "declared": _flags(declared, len(entered)),
+        "entered_known": np.full(len(entered), entered_known, dtype=bool),
+        "left_known": np.full(len(entered), left_known, dtype=bool),
+        "declared": np.full(len(entered), declared, dtype=bool),
     }
     return _frame(POPULATION_COLUMNS, columns, len(entered), attributes)
 
@@ -324,12 +324,6 @@ def _frame(
     further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
     every = {**{name: columns[name] for name in order}, **further}
     return pd.DataFrame(every, index=pd.RangeIndex(size), copy=False)
-
-
-def _flags(values: npt.ArrayLike, size: int) -> npt.NDArray[np.bool_]:
-    flags = np.empty(size, dtype=bool)
-    flags[:] = values
-    return flags
 
 
 def _numbered(series: pd.Series) -> pd.Series:

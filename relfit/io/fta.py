@@ -48,10 +48,7 @@ def _recognises(content: Content) -> bool:
 
 
 def trace_in(folder: Path) -> Path:
-    """The event trace of a folder.
-
-    A `ReadError` when there is no ``event_trace`` table in it.
-    """
+    """The event trace of a folder; a `ReadError` when there is no ``event_trace`` table in it."""
     trace = _companion(folder, "event_trace")
     if trace is None:
         raise ReadError(

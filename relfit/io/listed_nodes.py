@@ -6,7 +6,6 @@ from pathlib import Path
 from shlex import quote
 
 import pandas as pd
-import pyarrow as pa
 
 from relfit.base.errors import ReadError
 from relfit.io.frames import population_frame
@@ -103,15 +102,11 @@ def _columns(table: TextTable, events: Columns) -> Columns:
     free = [
         name
         for name, values in table.columns.items()
-        if numbers or not _filled_in(values) or are_times(values) or are_times(values, mapping.time_format)
+        if numbers or unsaid(as_text_array(values)).all() or are_times(values) or are_times(values, mapping.time_format)
     ]
     open_fields = {field: usual for field, usual in _IN_SERVICE.items() if getattr(mapping, field) is None}
     names |= guessed(free, open_fields, names.values())
     return Columns(table, names, mapping, events.zone).in_one_order(events.day_first)
-
-
-def _filled_in(values: pa.ChunkedArray) -> bool:
-    return bool((~unsaid(as_text_array(values))).any())
 
 
 def _notes(columns: Columns) -> list[str]:

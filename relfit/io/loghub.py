@@ -28,6 +28,8 @@ _HEAD = re.compile(r"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
 _LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"
 _DRESSED = re.compile(r"^(?:[A-Z]_)?(.*?)\d*$")  # R_GM_PAR1 is GM_PAR
 _SECOND = 1_000_000_000
+_PARTS = ("tag", "time", "node", "message")
+_NOTHING = pa.table({**dict.fromkeys(_PARTS, pa.array([], pa.large_string())), "line": pa.array([], pa.int64())})
 
 
 def _recognises(content: Content) -> bool:
@@ -41,7 +43,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     A line without these parts is rejected. The nodes are those of alerts and of a sample of lines, one in every 64 kB.
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
-    parts: list[pa.Table] = []
+    parts = [_NOTHING]
     nodes: set[str] = set()
     times: list[int] = []
     for content in contents:
@@ -58,19 +60,11 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
                     records.refuse(
                         content.path, int(block.first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
                     )
-                good = ~odd
-                if good.any():
-                    columns = {
-                        name: pc.struct_field(fields, name).filter(pa.array(good))
-                        for name in ("tag", "time", "node", "message")
-                    }
-                    parts.append(pa.table({**columns, "line": pa.array(block.first + at[good])}))
-    table = pa.concat_tables(parts) if parts else None
-    records.funnel += [("lines", records.read), ("alerts", 0 if table is None else table.num_rows)]
-    if table is None:
-        empty = np.empty(0, dtype=np.int64)
-        outcome = RawFailures([], empty, [], empty)
-        return outcome.log(records, alerts, times, sorted(nodes), strict)
+                good = pa.array(~odd)
+                columns = {name: pc.struct_field(fields, name).filter(good) for name in _PARTS}
+                parts.append(pa.table({**columns, "line": pa.array(block.first + at[~odd])}))
+    table = pa.concat_tables(parts)
+    records.funnel += [("lines", records.read), ("alerts", table.num_rows)]
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
     tags = table["tag"].to_numpy(zero_copy_only=False)
     names = table["node"].to_numpy(zero_copy_only=False)
@@ -82,12 +76,12 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     outcome = RawFailures(
         names[keep],
         stamps[keep],
-        causes[codes] if codes.size else [],
+        causes[codes],
         table["line"].to_numpy()[keep],
         detail=messages[keep],
-        attributes={"tag": tags[keep]},
+        attributes={"tag": tags[keep]} if tags.size else {},
     )
-    instants = [*times, int(stamps.min()), int(stamps.max())]
+    instants = np.append(np.array(times, dtype=np.int64), stamps)
     return outcome.log(records, alerts, instants, sorted(nodes | set(names.tolist())), strict)
 
 

@@ -53,7 +53,6 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
     times: list[float] = []
     kinds: list[str] = []
     lines: list[int] = []
-    detail: list[str] = []
     for content in contents:
         text = as_text(content)
         places = _places(content.first_line())
@@ -68,7 +67,6 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
             names.append(event[1])
             times.append(event[0])
             kinds.append(event[2])
-            detail.append(event[3])
             lines.append(number)
     kind = np.array(kinds, dtype=object)
     changes = kind != "update"
@@ -94,32 +92,30 @@ def _places(line: str) -> tuple[int, ...]:
     return tuple(names.index(name) for name in _NAMES_2019) if named else ()
 
 
-def _of_fields(line: str, places: tuple[int, ...]) -> tuple[float, str, str, str] | None:
+def _of_fields(line: str, places: tuple[int, ...]) -> tuple[float, str, str] | None:
     fields = [field.strip().strip('"') for field in line.split(",")]
     time, name, kind = places or (0, 1, 2)
     if len(fields) <= max(time, name, kind) or not fields[name]:
         return None
-    detail = fields[3] if len(fields) > 3 and not places else ""
-    return _event(fields[time], fields[name], fields[kind], _KINDS_2019 if places else _KINDS_2011, detail)
+    return _event(fields[time], fields[name], fields[kind], _KINDS_2019 if places else _KINDS_2011)
 
 
-def _of_2019(line: str) -> tuple[float, str, str, str] | None:
+def _of_2019(line: str) -> tuple[float, str, str] | None:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
     if not isinstance(value, dict) or not value.get("machine_id"):
         return None
-    kinds: dict[int, str] = _KINDS_2019
-    return _event(str(value.get("time")), str(value["machine_id"]), str(value.get("type")), kinds, "")
+    return _event(str(value.get("time")), str(value["machine_id"]), str(value.get("type")), _KINDS_2019)
 
 
-def _event(time: str, name: str, kind: str, kinds: dict[int, str], detail: str) -> tuple[float, str, str, str] | None:
+def _event(time: str, name: str, kind: str, kinds: dict[int, str]) -> tuple[float, str, str] | None:
     by_name = {name: code for code, name in kinds.items()}
     micro, number = as_numbers([time, str(by_name.get(kind.lower(), kind))]).tolist()
     if micro != micro or not 0 <= micro < 8.8e15 or number not in kinds:
         return None
-    return micro, name, kinds[int(number)], detail
+    return micro, name, kinds[int(number)]
 
 
 READER = Reader(_NAME, _recognises, _read, ("time_origin",))

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ReadError
+from relfit.base.numeric.ordering import changes
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
@@ -95,9 +96,8 @@ def log_of_samples(
     """
     order = np.lexsort((time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]
-    repeated = np.zeros(time.size, dtype=bool)
-    repeated[1:] = (codes[1:] == codes[:-1]) & (time[1:] == time[:-1])
-    codes, time, value, line = codes[~repeated], time[~repeated], value[~repeated], line[~repeated]
+    once = changes(codes, time)
+    codes, time, value, line = codes[once], time[once], value[once], line[once]
     step = np.diff(time)
     within = codes[1:] == codes[:-1]
     usual = float(np.median(step[within])) if within.any() else 0.0

@@ -247,7 +247,7 @@ class Stored:
         if name == "events":
             frame: pd.DataFrame = self.file.read(use_threads=False).to_pandas()
         else:
-            frame = _from_stream(self.streams[name])
+            frame = pa.ipc.open_stream(self.streams[name]).read_pandas()
         for column in self.document["object"][name]:
             frame[column] = frame[column].astype(object)  # pandas 3 reads text as its own type
         for column in self.document["categorical"][name]:
@@ -339,12 +339,6 @@ def _to_stream(frame: pd.DataFrame) -> bytes:
     with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_table(table)
     return bytes(sink.getvalue().to_pybytes())
-
-
-def _from_stream(data: bytes) -> pd.DataFrame:
-    with pa.ipc.open_stream(pa.BufferReader(data)) as reader:
-        frame: pd.DataFrame = reader.read_all().to_pandas()
-    return frame
 
 
 READER = Reader(_NAME, recognises, one_by_one(_read))

@@ -83,7 +83,7 @@ def _read(
     node, message, rule, line, place = reader.failures()
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
-    outcome = RawFailures(node, times[place], causes[rule] if rule.size else [], line, detail=message)
+    outcome = RawFailures(node, times[place], causes[rule], line, detail=message)
     return outcome.log(records, alerts, times, sorted(reader.nodes), strict)
 
 
@@ -98,8 +98,9 @@ class _Stamps:
         self.nodes: set[str] = set()
         self.alerts = self.of_jobs = self.count = 0
         self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # lines and times
-        self._texts: list[pa.Table] = []
-        self._numbers: list[IntArray] = []  # rule, line and time
+        nothing = pa.array([], pa.large_string())
+        self._texts = [pa.table({"node": nothing, "message": nothing})]
+        self._numbers = [np.empty((3, 0), dtype=np.int64)]  # rule, line and time
 
     def take(self, content: Content, block: LineBlock) -> None:
         """Read a block."""
@@ -161,9 +162,6 @@ class _Stamps:
         """Node, message, rule, line and position of the time of all alerts that count as failures."""
         if self._waiting:
             self._sort_out()
-        if not self._texts:
-            nothing = np.empty(0, dtype=np.int64)
-            return nothing.astype(object), nothing.astype(object), nothing, nothing, nothing
         table = pa.concat_tables(self._texts)
         node, message = (table[name].to_numpy(zero_copy_only=False) for name in ("node", "message"))
         rule, line, place = np.concatenate(self._numbers, axis=1)

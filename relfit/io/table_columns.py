@@ -27,10 +27,11 @@ from relfit.io.table_mapping import (
     COMMON_NAMES,
     WINDOW,
     TableMapping,
+    dates_as_starts,
     guessed,
     plain,
-    time_columns,
     with_decimal_of,
+    without_false_times,
 )
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
@@ -107,7 +108,8 @@ class Columns:
         state = _state_column(table, open_fields.pop("state", ()), names, mapping)
         if state is not None:
             names["state"] = state
-        names |= guessed(*time_columns(open_fields, table.columns, mapping), names.values())
+        header = without_false_times(table.columns, mapping)
+        names |= guessed(header, dates_as_starts(open_fields, table.columns, mapping), names.values())
         if "duration" in names:
             mapping = _with_unit_of(names["duration"], mapping)
         elif "duration" not in off and not {"end", "state"} & set(names):
@@ -274,10 +276,6 @@ class Columns:
             wider: Any = pd.CategoricalDtype(pd.Index(texts, dtype=object))
             column = column.astype(wider).fillna(default)
         return column
-
-    def text(self, field: str) -> npt.NDArray[np.object_]:
-        """The values of a field as text, empty where there is none."""
-        return self.table[self.names[field]]
 
     def flags(self, field: str) -> tuple[BoolArray, BoolArray]:
         """Truth of each value of a field, and whether it is a flag."""

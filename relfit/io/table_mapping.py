@@ -251,13 +251,6 @@ def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMa
     ]
 
 
-def time_columns(
-    fields: Mapping[str, Sequence[str]], columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping
-) -> tuple[list[str], dict[str, Sequence[str]]]:
-    """The columns that may be fields, and the names of each field: see the two functions that it calls."""
-    return without_false_times(columns, mapping), dates_as_starts(fields, columns, mapping)
-
-
 def dates_as_starts(
     fields: Mapping[str, Sequence[str]], columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping
 ) -> dict[str, Sequence[str]]:

@@ -24,13 +24,7 @@ _REMEDY = "leave such rows out or correct them before fitting"
 
 
 def checked(lives: Any) -> dict[str, Any]:
-    """The arrays of a `LifeData`, None where they say nothing: entries of zero, weights of one, ...
-
-    Raises
-    ------
-    DataError
-        As `LifeData` describes.
-    """
+    """The arrays of a `LifeData`, None where they say nothing; a `DataError` as `LifeData` describes."""
     lengths, entry, leave, limit = lives.durations, lives.entry, lives.exit, lives.limit
 
     def reject(bad: BoolArray, what: str, values: tuple[FloatArray, ...], why: str, remedy: str = _REMEDY) -> None:

@@ -143,14 +143,7 @@ class Outages(Watched):
 
 @made_once
 def watched_of(log: Tables, *keys: str) -> Watched:
-    """When each node, or each value of some columns of the population, was watched, as far as that is known.
-
-    Parameters
-    ----------
-    log : Tables
-        A failure log.
-    *keys : str
-        Columns of the population; ``"system", "node"`` when left out.
+    """When each node, or each value of `keys`, columns of the population, was watched, as far as that is known.
 
     Examples
     --------
@@ -275,11 +268,6 @@ def system_outages_of(log: Tables) -> Outages:
 
     Records of scope ``"system"``, with or without a node, and records that name neither a node nor their scope (a note
     counts those; `relfit.read` says with ``nodeless=`` what else they may be). Those that overlap are one outage.
-
-    Parameters
-    ----------
-    log : Tables
-        A failure log.
 
     Returns
     -------

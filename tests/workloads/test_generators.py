@@ -10,6 +10,7 @@ from scipy import integrate, stats
 import relfit as rf
 from relfit.io import workloads
 from relfit.io.workloads import lublin_feitelson as model
+from relfit.io.workloads.generator import on_the_clock
 
 
 def rounded_sizes(sizes: workloads.JobSizes, points: int = 400_000) -> np.ndarray:
@@ -112,7 +113,7 @@ def test_daily_cycle_of_lublin_feitelson(kind: str, shape: float, scale: float) 
     weights = [weight / mean for weight in weights]
     assert model._cycle(model._KINDS[kind]) == pytest.approx(weights)
     gaps = np.random.default_rng(4).lognormal(6.0, 1.5, 3000)
-    fast = model._on_the_clock(np.cumsum(gaps) / 1800.0, np.array(weights))
+    fast = on_the_clock(np.cumsum(gaps) / 1800.0, np.array(weights), 1800.0)
     assert fast == pytest.approx(slow_submissions(gaps, weights), rel=1e-9)
 
 

@@ -148,8 +148,7 @@ class Dispersion(Result):
         """One row per scale."""
         names = ("bins", "mean", "index", "low", "high", "p", "rate_variation")
         table = pd.DataFrame({"scale_hours": self.scales, **{name: getattr(self, name) for name in names}})
-        by_chance = np.ones(self.index.size) if self.expected is None else self.expected
-        table.insert(4, "expected", np.where(self.too_few, np.nan, by_chance))
+        table.insert(4, "expected", np.where(self.too_few, np.nan, self._chance))
         return table.assign(status=np.where(self.too_few, "too_few", "ok"))
 
 

@@ -24,6 +24,7 @@ from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, duration, number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours
+from relfit.log.tables import pairs as system_and_node
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -239,8 +240,7 @@ def _groups(log: FailureLog, failures: NodeSeries, per: str) -> tuple[IntArray, 
         return codes.astype(np.int64), pd.Index(labels, name=per)
     for frame in (log.population, log.events):
         if per in frame.columns and per in log.attributes:
-            nodes = pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
-            values = pd.Series(frame[per].astype(object).to_numpy(), index=nodes).dropna()
+            values = pd.Series(frame[per].astype(object).to_numpy(), index=system_and_node(frame)).dropna()
             value = values[~values.index.duplicated()].reindex(failures.groups)
             codes, names = pd.factorize(value.to_numpy(dtype=object))
             return codes.astype(np.int64), pd.Index(names, name=per)

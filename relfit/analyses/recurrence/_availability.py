@@ -18,7 +18,7 @@ from relfit.analyses.recurrence.availability_results import Availability, Availa
 from relfit.analyses.screening.tallies import calendar_bins
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import alike
 from relfit.base.numeric.ragged import per_group
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -67,7 +67,7 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     >>> bool(result.low[0] < result.operational[0] < result.high[0] < 1.0)
     True
     """
-    normal_quantile(level)
+    level_checked(level)
     down = _down_times(log, per)
     size = len(down.groups)
     member = down.group >= 0
@@ -139,7 +139,7 @@ def availability_over_time(
     >>> availability_over_time(rf.datasets.load("white")).operational.shape
     (1, 17)
     """
-    normal_quantile(level)
+    level_checked(level)
     down = _down_times(log, per)
     edges = calendar_bins(log, unit)[0]
     at = edges.tz_convert("UTC").astype("int64").to_numpy()
@@ -167,11 +167,7 @@ class _SystemClock:
         self.outages = outages
         self.offsets = outages.offsets
         self._gone = np.concatenate([[0], np.cumsum(outages.end - outages.start)])
-        hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
-        after = np.flatnonzero(outages.code[1:] == outages.code[:-1]) + 1
-        up = (outages.start[after] - outages.end[after - 1]) / NANOSECONDS_PER_HOUR
-        size = outages.n_groups
-        self.spread = _relative_variance(up, outages.code[after], size) + _relative_variance(hours, outages.code, size)
+        self.spread = _spread(outages.code, outages.start, outages.end, outages.n_groups)
 
     def place(self, system: IntArray, at: IntArray) -> IntArray:
         """Position after the last outage of these systems that began at or before these instants."""
@@ -297,11 +293,8 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
 
 def _spread_of_one(down: _DownTimes) -> FloatArray:
     """Squared relative error of each node's share of time down, from the spread of its periods up and down."""
-    same = np.flatnonzero(down.node[1:] == down.node[:-1]) + 1
-    up = (down.start[same] - down.end[same - 1]) / NANOSECONDS_PER_HOUR
-    hours, count = (down.end - down.start) / NANOSECONDS_PER_HOUR, down.entered.size
-    spread = _relative_variance(up, down.node[same], count) + _relative_variance(hours, down.node, count)
-    number = np.bincount(down.node, minlength=count)
+    spread = _spread(down.node, down.start, down.end, down.entered.size)
+    number = np.bincount(down.node, minlength=spread.size)
     return np.where(number > 1, spread / np.maximum(number, 1), np.nan)
 
 
@@ -346,6 +339,13 @@ def _limits(
     none = ~np.isfinite(total) | ~(share > 0.0) | ~(share < 1.0)
     low[none] = high[none] = np.nan
     return 1.0 - share, low, high
+
+
+def _spread(code: IntArray, start: IntArray, end: IntArray, size: int) -> FloatArray:
+    """Squared coefficients of variation of the periods up and down of each node, or each system, added."""
+    after = np.flatnonzero(code[1:] == code[:-1]) + 1
+    up, down = (start[after] - end[after - 1]) / NANOSECONDS_PER_HOUR, (end - start) / NANOSECONDS_PER_HOUR
+    return _relative_variance(up, code[after], size) + _relative_variance(down, code, size)
 
 
 def _relative_variance(values: FloatArray, code: IntArray, size: int) -> FloatArray:

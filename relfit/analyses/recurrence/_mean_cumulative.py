@@ -13,7 +13,7 @@ from relfit.analyses.recurrence.histories import EventHistories, grouping, label
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import changes, order_in_groups
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.text import duration, number, percent
@@ -102,7 +102,7 @@ def mean_cumulative(
     >>> curve.estimate.round(4).tolist(), (curve.standard_error**2 * 1296).round(9).tolist()
     ([0.3333, 0.6667, 1.3333, 1.8333], [96.0, 96.0, 384.0, 978.0])
     """
-    normal_quantile(level)  # rejects a level outside 0..1
+    level_checked(level)
     codes, groups = grouping(histories, by)
     size = len(groups)
     history = histories.group_codes()

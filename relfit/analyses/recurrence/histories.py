@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +56,7 @@ class EventHistories(Result, Ragged):
         When shapes do not fit, a time is not finite, falls, or lies outside its history.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("times", "offsets", "incident")
+    _not_in_json = ("times", "offsets", "incident")
 
     times: FloatArray
     offsets: IntArray
@@ -193,10 +193,6 @@ class EventHistories(Result, Ragged):
     def length(self) -> FloatArray:
         """Hours for which each history was watched, shape (histories,)."""
         return self.end - self.begin
-
-    def since_begin(self) -> FloatArray:
-        """Hours from the beginning of observation to each event, shape (n,)."""
-        return self.times - self.begin[self.group_codes()]
 
     def gaps(self) -> FloatArray:
         """Hours from the event before, or from the beginning of observation, to each event, shape (n,)."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -39,7 +37,7 @@ class ProcessComparison(Result):
         Model of the lowest criterion, ``None`` where none has a fit.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("fits",)
+    _not_in_json = ("fits",)
 
     groups: pd.Index
     models: tuple[str, ...]

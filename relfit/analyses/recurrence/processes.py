@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +18,7 @@ from relfit.analyses.recurrence.histories import EventHistories, grouping, label
 from relfit.analyses.recurrence.likelihoods import GroupedHistories, LogLinear, PowerLaw, Renewal, differs
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.newton import Maximum, maximise
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.numeric.ragged import per_group
@@ -73,7 +72,7 @@ class ProcessFit(Result):
         Share of the copies that had run for an unknown time when observation began.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("running",)
+    _not_in_json = ("running",)
 
     model: str
     groups: pd.Index
@@ -212,7 +211,7 @@ def fit_process(
     """
     if model not in MODELS:
         raise ArgumentError(f"unknown process {model!r}", remedy=f"use one of {', '.join(MODELS)}")
-    normal_quantile(level)
+    level_checked(level)
     codes, groups = grouping(histories, by)
     copies = GroupedHistories.of(histories, codes, len(groups))
     status = _existence(copies, model)

@@ -211,9 +211,7 @@ class TrendTests(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, and for every test statistic, p, adjusted p, direction and status."""
         frame = key_columns(self.groups)
-        for name in ("copies", "events", "gaps", "failure_truncated"):
-            frame[name] = getattr(self, name)
-        for name in ("slope", "slope_p", "dispersion"):
+        for name in ("copies", "events", "gaps", "failure_truncated", "slope", "slope_p", "dispersion"):
             frame[name] = getattr(self, name)
         for i, test in enumerate(self.tests):
             for name in _COLUMNS:
@@ -291,10 +289,7 @@ def trend_tests(
         "lewis_robinson": (lewis_robinson, gaps),
         "mann": (mann, gaps),
     }
-    outcomes = []
-    for test in tests:
-        function, data = making[test]
-        outcomes.append(function(data, copies == 1))
+    outcomes = [function(data, copies == 1) for function, data in (making[test] for test in tests)]
     statistic, p, direction, status = (np.stack(parts, axis=1) for parts in zip(*outcomes, strict=True))
     status[np.bincount(codes, histories.sizes, minlength=size) == 0] = "no_events"
     adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)

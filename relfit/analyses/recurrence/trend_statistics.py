@@ -60,7 +60,7 @@ class CountedEvents:
         np.maximum.at(final, group, histories.times)
         many = np.bincount(codes, histories.sizes, minlength=size) > 1
         events = np.bincount(group[counted], minlength=size).astype(np.int64)
-        share = histories.since_begin()[counted] / length[counted]
+        share = (histories.times - histories.begin[history])[counted] / length[counted]
         return cls(events, group[counted], share, length[counted], cut, many & (first == final))
 
     def total(self, values: FloatArray) -> FloatArray:

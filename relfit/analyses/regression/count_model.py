@@ -12,14 +12,14 @@ import pandas as pd
 from relfit.analyses.regression.maximum import Estimate, at_maximum
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.units import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
     from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
 
-__all__ = ["COUNT_MODEL", "HOURS_PER_YEAR", "fit_counts"]
+__all__ = ["COUNT_MODEL", "fit_counts"]
 
 COUNT_MODEL = "negative binomial"
-HOURS_PER_YEAR = 8766.0
 _REMEDY = "try fewer covariates, merge levels that few nodes have, write center(x) for numbers far from zero"
 _NO_SPREAD = 1e-6  # variance of the rates at which the likelihood is flat
 _STEPS, _CLOSE = 50, 1e-10  # of Newton's search, and the step with which it ends
@@ -53,7 +53,7 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
                 model, dispersion = Poisson(failures, x, exposure=exposure), 0.0
                 fit = model.fit(start_params=plain.params, method="newton", disp=0, **groups)
                 notes = ("counts vary no more than those of equal nodes: this is a Poisson model",)
-            naive = np.linalg.inv(-model.hessian(fit.params))
+            covariance = np.linalg.inv(-model.hessian(fit.params))
             null = type(model)(failures, np.ones((len(x), 1)), exposure=exposure)
             rate = failures.sum() / exposure.sum()
             spread = [max(_spread(failures, rate * exposure), 0.01)] if dispersion > 0.0 else []
@@ -61,12 +61,11 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
         except (ValueError, np.linalg.LinAlgError) as error:
             reason = " ".join(str(error).split())[:200]
             raise ArgumentError(f"statsmodels could not fit these counts: {reason}", remedy=_REMEDY) from error
-        covariance, robust = naive, np.asarray(fit.cov_params())
         return Estimate(
             fitter=fit,
             coefficients=np.asarray(fit.params),
             covariance=covariance,
-            robust=robust,
+            robust=np.asarray(fit.cov_params()),
             loglik=float(fit.llf),
             rise=2.0 * float(fit.llf - alone.llf),
             converged=at_maximum(fit.params, covariance, np.asarray(model.score(fit.params))),

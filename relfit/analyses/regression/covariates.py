@@ -86,10 +86,7 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
 def node_table(log: FailureLog) -> pd.DataFrame:
     """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
 
-    Parameters
-    ----------
-    log : FailureLog
-        With dated events. Incidents of the whole system count for no node: they say nothing about one.
+    The log has dated events. Incidents of the whole system count for no node: they say nothing about one.
 
     Examples
     --------

@@ -64,12 +64,13 @@ class AttributeEffects(Result):
         By ``(measure, attribute)`` the `Regression` behind each row; by ``(measure, attribute, system)`` those of one.
     """
 
-    _not_in_json = ("regressions",)
-
     level: float
     alpha: float
     table: pd.DataFrame
     regressions: dict[tuple[str, ...], Regression]
+
+    _not_in_json = ("regressions",)
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -118,10 +119,6 @@ class AttributeEffects(Result):
         """Why other rows have no answer, one sentence each."""
         rows = self.table[self.table["status"] != "ok"]
         return tuple(f"{row['measure']} by {_name(row)}: {row['status']}." for _, row in rows.iterrows())
-
-    def to_frame(self) -> pd.DataFrame:
-        """The effects."""
-        return self.table
 
 
 def _name(row: pd.Series) -> str:

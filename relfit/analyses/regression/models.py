@@ -20,7 +20,7 @@ from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.log.lifedata import LifeData
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def regression(
             f"the {model} model is not one of {'counts' if counted else 'times'}",
             remedy=f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}",
         )
-    normal_quantile(level)
+    level_checked(level)
     rows = _rows(
         table.reset_index(drop=True), formula, model, list(cluster), reference or {}, covariates, dropped or {}
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pandas as pd
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
+from relfit.base.units import HOURS_PER_YEAR
 
 __all__ = ["Regression", "Test"]
 
@@ -73,8 +73,6 @@ class Regression(Result):
         lifelines take durations as independent.
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("fitter", "nodes")
-
     formula: str
     model: str
     level: float
@@ -93,6 +91,9 @@ class Regression(Result):
     dispersion: float
     nodes: pd.DataFrame | None
     fitter: object
+
+    _not_in_json = ("fitter", "nodes")
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -119,10 +120,6 @@ class Regression(Result):
                 findings.append(f"Hazards are not proportional: {ratios} with time for {listed}; the ratio is a mean.")
         dropped = (f"{rows:,} left out: {reason}" for reason, rows in self.dropped.items())
         return (*findings, *dropped, *self.notes)
-
-    def to_frame(self) -> pd.DataFrame:
-        """The coefficients."""
-        return self.table
 
     def node_rates(self) -> pd.DataFrame:
         """Failures per year of each node: by its covariates, and combined with its own count (models of counts only).
@@ -154,7 +151,7 @@ class Regression(Result):
             raise ArgumentError(
                 f"{self.formula} {problem}, so there are no rates of nodes", remedy="regress 'failures ~ ...'"
             )
-        years, expected = self.nodes["hours"] / 8766.0, self.nodes["expected"]
+        years, expected = self.nodes["hours"] / HOURS_PER_YEAR, self.nodes["expected"]
         weight = expected * self.dispersion / (1.0 + expected * self.dispersion)
         rate = ((1.0 - weight) * expected + weight * self.nodes["failures"]) / years
         return self.nodes.assign(rate_by_covariates=expected / years, rate=rate)

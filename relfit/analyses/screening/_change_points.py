@@ -184,23 +184,10 @@ def change_points(
     limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
     lowest = [first, *pd.to_datetime(edges[limits[:, 0]], utc=True).as_unit("ns")]
     highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
-    per = "node-year" if countable else "year"
-    periods = tuple(
-        Period(
-            starts[i],
-            ends[i],
-            lowest[i],
-            highest[i],
-            names[i],
-            int(number[i]),
-            float(time[i]),
-            float(rate[i]),
-            float(low[i]),
-            float(high[i]),
-            per,
-        )
-        for i in range(number.size)
-    )
+    per = ["node-year" if countable else "year"] * number.size
+    numbers = (values.tolist() for values in (number, time, rate, low, high))
+    each = zip(starts, ends, lowest, highest, names, *numbers, per, strict=True)
+    periods = tuple(Period(*values) for values in each)
     return ChangePoints(
         periods,
         stable,

@@ -19,6 +19,7 @@ from scipy import special
 from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.newton import derivatives, maximise
 from relfit.base.numeric.ragged import sums
 from relfit.base.results import Result, key_columns
@@ -353,7 +354,7 @@ def _quantities(mixture: _Mixture, free: FloatArray, level: float) -> FloatArray
     )
     with np.errstate(all="ignore"):
         error = np.sqrt(np.einsum("gqi,gij,gqj->gq", slope, np.linalg.pinv(information), slope))
-        ends = np.stack([centre, *(centre + sign * special.ndtri(0.5 + 0.5 * level) * error for sign in (-1.0, 1.0))])
+        ends = np.stack([centre, *(centre + sign * normal_quantile(level) * error for sign in (-1.0, 1.0))])
         ends[..., 0], ends[..., 1:] = special.expit(ends[..., 0]), np.exp(ends[..., 1:])
     return np.asarray(ends.transpose(2, 0, 1), dtype=np.float64)
 

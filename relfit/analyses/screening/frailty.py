@@ -217,19 +217,10 @@ class _Lives:
 
     def _of(self, nodes: IntArray) -> _Lives:
         """Some of the nodes."""
-        rows = rows_of(self.offsets, nodes)
-        return replace(
-            self,
-            time=self.time[rows],
-            entry=self.entry[rows],
-            offsets=offsets_of(np.diff(self.offsets)[nodes]),
-            code=self.code[nodes],
-            failed=self.failed[nodes],
-            under_way=self.under_way[nodes],
-            log=self.log[nodes],
-            never=self.never[nodes],
-            hours=self.hours[nodes],
-        )
+        rows, offsets = rows_of(self.offsets, nodes), offsets_of(np.diff(self.offsets)[nodes])
+        names = ("code", "failed", "under_way", "log", "never", "hours")
+        of_nodes = {name: getattr(self, name)[nodes] for name in names}
+        return replace(self, time=self.time[rows], entry=self.entry[rows], offsets=offsets, **of_nodes)
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Sum over the nodes of each group, of shape (..., nodes)."""
@@ -363,14 +354,7 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     for trial in others:
         better = trial.converged & ~(best.converged & (best.value >= trial.value))
         best.take_over(better, trial, better)
-    out = Maximum(
-        np.zeros((size, k)),
-        np.full(size, np.nan),
-        np.full((size, k), np.nan),
-        np.full((size, k, k), np.nan),
-        np.zeros(size, np.bool_),
-        np.zeros(size, np.bool_),
-    )
+    out = Maximum.unsettled(np.zeros((size, k)))
     out.take_over(usable, best, slice(None))
     out.value[~out.converged] = np.nan
     out.free[:, 1] += np.log(data.unit)

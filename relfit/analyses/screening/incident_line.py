@@ -13,7 +13,7 @@ from relfit.analyses.screening.segmentation import excess, segments
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
-from relfit.log.outages import Watched, node_codes, node_values, watched_of
+from relfit.log.outages import node_codes, node_values, watched_of
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -153,10 +153,8 @@ def _watched(log: FailureLog, names: list[str], origin: int, days: int, begin: f
     for k, name in enumerate(names):  # systems, not nodes
         mine = np.flatnonzero(of_system == name)
         if mine.size and log.question is None:
-            part = (
-                getattr(nodes, field)[mine] for field in ("groups", "entered", "left", "entered_known", "left_known")
-            )
-            out[k] = np.diff(Watched(*part).hours_until(edges)) / 24.0
+            part = replace(nodes, entered=nodes.entered[mine], left=nodes.left[mine])
+            out[k] = np.diff(part.hours_until(edges)) / 24.0
     return out
 
 

@@ -26,6 +26,7 @@ from relfit.base.numeric.bursts import (
     in_nodes,
     select,
 )
+from relfit.base.numeric.ordering import changes
 from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -33,6 +34,7 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 __all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_nodes"]
 
 
+_COLUMNS = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
 _RUN = 100  # points over which the rate is taken as constant
 _ENOUGH = 50  # times above a window from which a rate is estimated
 _BUSY = 0.1  # share of the time that incidents may fill: beyond it, no rate can be estimated from them
@@ -142,13 +144,12 @@ class Points:
         with a record around it; how many it takes is such that chance joins less than a `share` of the points.
         """
         tick = self.start // step
-        fresh = ~self.same
-        fresh[1:] |= tick[1:] != tick[:-1]
+        fresh = changes(self.place, tick)
         head = np.flatnonzero(fresh)
         of_tick = np.cumsum(fresh) - 1
         units = pd.Series(self.unit).groupby(of_tick).nunique().to_numpy()
         place, at = self.place[head], tick[head]
-        begins = np.append(True, place[1:] != place[:-1])
+        begins = changes(place)
         within = np.arange(head.size) - np.maximum.accumulate(np.where(begins, np.arange(head.size), 0))
         run = np.cumsum(begins | (within % _RUN == 0)) - 1
         size = np.bincount(run)
@@ -175,9 +176,7 @@ class Points:
     @property
     def same(self) -> BoolArray:
         """Which points have one of the same place before them."""
-        out = np.zeros(self.place.size, dtype=np.bool_)
-        out[1:] = self.place[1:] == self.place[:-1]
-        return out
+        return ~changes(self.place)
 
     @property
     def reach(self) -> IntArray:
@@ -186,8 +185,7 @@ class Points:
 
     def since_other(self) -> IntArray:
         """Nanoseconds since the last point of another unit of the place; -1 where there was none."""
-        own = self.same
-        own[1:] &= self.unit[1:] == self.unit[:-1]
+        own = ~changes(self.place, self.unit)
         before = np.maximum.accumulate(np.where(own, 0, np.arange(own.size))) - 1
         there = (before >= 0) & (self.place[before] == self.place)
         return np.where(there, np.maximum(self.start - self.reach[before], 0), -1)
@@ -218,8 +216,7 @@ def window_between(
 
 
 def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
-    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
-    table, zeros = pd.DataFrame(columns=names, dtype=np.float64), int((times < 0.5 * step).sum())
+    table, zeros = pd.DataFrame(columns=_COLUMNS, dtype=np.float64), int((times < 0.5 * step).sum())
     return IncidentWindow(
         level,
         specified or 0.0,
@@ -252,7 +249,6 @@ def _chosen(
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(selection.expected > 0.0, observed / selection.expected, np.nan)
     columns = (begin * unit, ends * unit, observed, selection.expected, ratio, selection.smooth)
-    names = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
     last = selection.last
     if specified is not None:
         last = int(np.searchsorted(ends * unit, specified * (1.0 + 1e-9), side="right")) - 1
@@ -264,7 +260,7 @@ def _chosen(
         float(hours),
         specified is not None,
         unit,
-        pd.DataFrame(dict(zip(names, columns, strict=True))),
+        pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True))),
         times.size,
         int(observed[0]),
         false,

@@ -88,18 +88,9 @@ def calendar_bins(log: FailureLog, unit: str | None = None) -> tuple[pd.Datetime
 
 
 def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
-    """Count a log's events in calendar bins.
+    """Count a log's events in calendar bins; an `ArgumentError` for an unknown unit.
 
-    Parameters
-    ----------
-    log : FailureLog
-    unit : str, optional
-        ``"hour"`` to ``"year"``; by the length of the window when left out.
-
-    Raises
-    ------
-    ArgumentError
-        For an unknown unit.
+    The unit is ``"hour"`` to ``"year"``, by the length of the window when left out.
 
     Examples
     --------

@@ -91,13 +91,7 @@ def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> 
 
 
 def worker_number(workers: int | None) -> int:
-    """How many workers: as many as processors when left out or 0.
-
-    Raises
-    ------
-    ArgumentError
-        For anything but a whole number.
-    """
+    """How many workers: as many as processors when left out or 0; an `ArgumentError` for no whole number."""
     return one_whole("workers", workers) if workers else processors()
 
 

@@ -1,4 +1,4 @@
-"""The normal quantile that belongs to the level of an interval."""
+"""The level of an interval: its check, and the normal quantile that belongs to it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ from scipy import special
 
 from relfit.base.errors import ArgumentError
 
-__all__ = ["normal_quantile"]
+__all__ = ["level_checked", "normal_quantile"]
+
+
+def level_checked(level: float) -> float:
+    """The level itself; an `ArgumentError` when it is not between 0 and 1."""
+    if not 0.0 < level < 1.0:
+        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    return level
 
 
 def normal_quantile(level: float) -> float:
-    """Two-sided normal quantile of a level.
-
-    An `ArgumentError` when the level is not between 0 and 1.
+    """Two-sided normal quantile of a level; an `ArgumentError` as `level_checked`.
 
     Examples
     --------
     >>> round(normal_quantile(0.95), 4)
     1.96
     """
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    return float(special.ndtri(0.5 + 0.5 * level))
+    return float(special.ndtri(0.5 + 0.5 * level_checked(level)))

@@ -59,6 +59,15 @@ class Maximum(NamedTuple):
     converged: BoolArray
     edge: BoolArray
 
+    @classmethod
+    def unsettled(cls, start: FloatArray) -> Maximum:
+        """No search ended yet: the points where they start, without a value."""
+        groups, k = start.shape
+        value, gradient = np.full(groups, -np.inf), np.full((groups, k), np.nan)
+        information = np.full((groups, k, k), np.nan)
+        converged, edge = np.zeros((2, groups), np.bool_)
+        return cls(start.copy(), value, gradient, information, converged, edge)
+
     def take_over(self, rows: IntArray | BoolArray, other: Maximum, which: IntArray | BoolArray | slice) -> None:
         """Put `which` of the groups of another search in the place of these rows."""
         for own, values in zip(self, other, strict=True):
@@ -156,11 +165,7 @@ def maximise(
         Steps after which it ends in any case.
     """
     groups, k = start.shape
-    free = start.copy()
-    value = np.full(groups, -np.inf)
-    gradient = np.full((groups, k), np.nan)
-    hessian = np.full((groups, k, k), np.nan)
-    converged = np.zeros(groups, np.bool_)
+    free, value, gradient, hessian, converged, _ = Maximum.unsettled(start)
     positive = np.zeros(groups, np.bool_)
     step_size = np.full((groups, k), 1e-4)
     active = np.flatnonzero(np.isfinite(start).all(axis=1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,7 +52,7 @@ class TurnbullEstimate(Grouped):
     tolerance : float
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "left", "right", "left_closed", "right_closed", "mass")
+    _not_in_json = ("offsets", "left", "right", "left_closed", "right_closed", "mass")
 
     left: FloatArray
     right: FloatArray

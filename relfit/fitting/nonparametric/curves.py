@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -16,7 +14,7 @@ from relfit.base.text import count, interval, number
 
 __all__ = ["Grouped", "StepCurves", "times_per_group"]
 
-
+_STEPS = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
 _SAME = 1e-12  # relative difference below which two probabilities count as equal
 
 
@@ -67,16 +65,7 @@ class StepCurves(Grouped):
     level : float
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = (
-        "offsets",
-        "times",
-        "estimate",
-        "standard_error",
-        "low",
-        "high",
-        "at_risk",
-        "events",
-    )
+    _not_in_json = ("offsets", *_STEPS)
 
     quantity: str
     method: str
@@ -241,8 +230,7 @@ class StepCurves(Grouped):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
-        names = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
-        return self._table(*names).rename(columns={"times": "time"})
+        return self._table(*_STEPS).rename(columns={"times": "time"})
 
     # ---------------------------------------------------------------- helpers
 

@@ -34,15 +34,13 @@ class LogRank(Result):
     p: float
     table: pd.DataFrame
 
+    _frame = "table"
+
     @property
     def headline(self) -> str:
         """Whether the groups differ."""
         groups = count(len(self.table), "group")
         return f"Log-rank test of {groups}: chi-square {self.statistic:.4g}, {self.degrees} df, {p_value(self.p)}."
-
-    def to_frame(self) -> pd.DataFrame:
-        """The groups."""
-        return self.table
 
 
 def log_rank(

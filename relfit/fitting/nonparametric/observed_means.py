@@ -8,7 +8,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ragged import sums
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, interval, number
@@ -106,7 +106,7 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
     >>> observed_times([1.0, 2.0, 3.0, 10.0]).headline
     'Observed: mean 4 h (0.98-16.3), median 2 h (above 1); 4 lifetimes.'
     """
-    normal_quantile(level)  # rejects a level outside 0..1
+    level_checked(level)
     lives = lives_of(data, observed)
     median = kaplan_meier(lives, level=level).median().to_numpy(dtype=np.float64, copy=True)
     median[lives.from_age_known().n_lives == 0] = np.nan

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import DataError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ragged import cumulative
 from relfit.base.text import count
 from relfit.fitting.nonparametric.curves import Grouped
@@ -37,7 +35,7 @@ class PlottingPositions(Grouped):
     level : float
     """
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("offsets", "times", "rank", "position", "low", "high")
+    _not_in_json = ("offsets", "times", "rank", "position", "low", "high")
 
     times: FloatArray
     rank: FloatArray
@@ -90,7 +88,7 @@ def median_ranks(data: LifeData, level: float = 0.95) -> PlottingPositions:
     >>> points.rank.round(4).tolist(), points.position.round(4).tolist()
     ([1.0, 2.3333, 3.6667], [0.1591, 0.4619, 0.766])
     """
-    normal_quantile(level)
+    level_checked(level)
     data = data.from_age_known()
     if data.upper is not None or data.exit is not None or data.entry is not None:
         raise DataError(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.ordering import changes
@@ -20,6 +21,7 @@ from relfit.log.lifedata import LifeData
 __all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
 
 
+_Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
@@ -97,22 +99,7 @@ def kaplan_meier(
     final[sets.offsets[1:][np.diff(sets.offsets) > 0] - 1] = True
     status = np.full(data.n_groups, "ok", dtype=object)
     status[sets.codes[ended & ~final]] = "collapsed"
-    return StepCurves(
-        data.groups,
-        sets.offsets,
-        "survival",
-        "Kaplan-Meier",
-        sets.times,
-        survival,
-        survival * error,
-        low,
-        high,
-        sets.at_risk,
-        sets.events,
-        sets.sizes,
-        status,
-        level,
-    )
+    return sets.curves("survival", "Kaplan-Meier", (survival, survival * error, low, high), status, level)
 
 
 def nelson_aalen(
@@ -161,22 +148,8 @@ def nelson_aalen(
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
     low, high = hazard_limits(hazard, z * error)
-    return StepCurves(
-        data.groups,
-        sets.offsets,
-        "cumulative hazard",
-        "Nelson-Aalen",
-        sets.times,
-        hazard,
-        error,
-        low,
-        high,
-        sets.at_risk,
-        sets.events,
-        sets.sizes,
-        np.full(data.n_groups, "ok", dtype=object),
-        level,
-    )
+    status = np.full(data.n_groups, "ok", dtype=object)
+    return sets.curves("cumulative hazard", "Nelson-Aalen", (hazard, error, low, high), status, level)
 
 
 def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -219,12 +192,18 @@ def _harmonic_sums(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray
 class _RiskSets:
     """Distinct times at which durations ended, rising within a group, and who was at risk and failed at each."""
 
+    groups: pd.Index
     offsets: IntArray
     codes: IntArray  # group of each step
     times: FloatArray
     at_risk: IntArray
     events: IntArray
     sizes: IntArray  # durations of each group
+
+    def curves(self, quantity: str, method: str, values: _Values, status: ObjectArray, level: float) -> StepCurves:
+        """The curves of an estimate, its standard error and the ends of its interval at each step."""
+        counts = self.at_risk, self.events, self.sizes
+        return StepCurves(self.groups, self.offsets, quantity, method, self.times, *values, *counts, status, level)
 
 
 def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
@@ -255,7 +234,7 @@ def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
     if data.entry is not None:
         at_risk = at_risk - _not_yet_entered(code, times, data.entry[order], weights, owner, at)
     offsets = np.searchsorted(owner, groups).astype(np.int64)
-    return _RiskSets(offsets, owner, at, at_risk.astype(np.int64), failed, np.diff(gone[ends]))
+    return _RiskSets(data.groups, offsets, owner, at, at_risk.astype(np.int64), failed, np.diff(gone[ends]))
 
 
 def _not_yet_entered(

@@ -130,10 +130,7 @@ class Rejections:
         return table[list(REJECTED_COLUMNS)]
 
     def settle(self, strict: bool) -> BoolArray:
-        """Which rows are not rejected.
-
-        A `ReadError` when all are or, for strict reading, when any row is.
-        """
+        """Which rows are not rejected; a `ReadError` when all are or, for strict reading, when any row is."""
         if strict:
             self.raise_first()
         if not self._kept.any():
@@ -189,13 +186,10 @@ class TextTable:
         if rows.size < 2:
             return
         taken = pa.array(rows)
-        frame = pd.DataFrame({i: category(values.take(taken)).cat.codes for i, values in enumerate(self._all())})
+        codes = {name: category(values.take(taken)).cat.codes for name, values in self.columns.items()}
         repeated = np.zeros(self.rejections.lines.size, dtype=bool)
-        repeated[rows] = frame.duplicated().to_numpy()
+        repeated[rows] = pd.DataFrame(codes).duplicated().to_numpy()
         self.rejections.reject(repeated, "duplicate of an earlier row")
-
-    def _all(self) -> list[pa.ChunkedArray]:
-        return list(self.columns.values())
 
     def forget(self) -> None:
         """Release the values, once they are no longer needed."""

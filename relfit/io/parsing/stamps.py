@@ -177,7 +177,6 @@ def _counted(parts: pa.StructArray, in_order: bool) -> Stamps:
     days = months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64) + day - 1
     seconds = days * 86_400 + hour * 3600 + minute * 60 + second
     stamps = Stamps(size)
-    stamps.absolute = np.zeros(size, dtype=bool)
     if "z" in names:
         zones = pc.dictionary_encode(pc.utf8_trim_whitespace(text("z")))
         offsets = np.array([_offset(zone) for zone in zones.dictionary.to_pylist()], dtype=np.int64)

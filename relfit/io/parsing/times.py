@@ -340,18 +340,13 @@ def spans(
         gap = np.abs(length - seconds) + np.where(length < 0, 1e12, 0.0)
         better = gap < best
         best = np.where(better, gap, best)
-        chosen_start, chosen_end = (
-            chosen_start.where(~better, readings[0][i]),
-            chosen_end.where(~better, readings[1][j]),
-        )
+        chosen_start = chosen_start.where(~better, readings[0][i])
+        chosen_end = chosen_end.where(~better, readings[1][j])
     return chosen_start, chosen_end, shifted, np.isfinite(best) & (best > 0)
 
 
 def check_zone(name: str | None, default: str = "UTC") -> str:
-    """The zone of this name, or the default.
-
-    An `ArgumentError` when there is no such zone.
-    """
+    """The zone of this name, or the default; an `ArgumentError` when there is no such zone."""
     zone = name or default
     try:
         pd.Timestamp("2000-01-01").tz_localize(zone)

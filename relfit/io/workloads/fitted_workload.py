@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,7 @@ from relfit.base.errors import DataError
 from relfit.base.numeric.ragged import Ragged, offsets_of
 from relfit.base.results import Result
 from relfit.base.text import count, number
-from relfit.io.workloads.generator import Generator, numbered
+from relfit.io.workloads.generator import Generator, numbered, on_the_clock
 from relfit.io.workloads.workload import Workload
 
 __all__ = ["FittedWorkload", "Quantiles", "fit_workload"]
@@ -92,7 +91,8 @@ class FittedWorkload(Generator, Result):
     n_nodes: int | None
     origin: pd.Timestamp | None
 
-    _not_in_json: ClassVar[tuple[str, ...]] = ("used", "gaps", "requests")
+    _not_in_json = ("used", "gaps", "requests")
+    _frame = "groups"
 
     @property
     def headline(self) -> str:
@@ -102,10 +102,6 @@ class FittedWorkload(Generator, Result):
         often = f"{number(float(self.rates.mean()))} jobs an hour on average, {cycle}"
         return f"{count(self.n_jobs, 'job')} in {made_of}; {often}."
 
-    def to_frame(self) -> pd.DataFrame:
-        """The groups of jobs."""
-        return self.groups
-
     def _drawn(self, size: int, random: np.random.Generator) -> Workload:
         pick = random.choice(len(self.requests), size, p=self.requests["share"].to_numpy())
         requested = self.requests["requested"].to_numpy()[pick]
@@ -113,7 +109,7 @@ class FittedWorkload(Generator, Result):
         run = np.where(np.isinf(requested), used, used * np.where(np.isinf(requested), 1.0, requested))
         points = np.cumsum(self.gaps.draw(np.zeros(size, dtype=np.int64), random))
         return numbered(
-            _time_of(points, self.rates),
+            on_the_clock(points, self.rates, _SLOT),
             self.requests["nodes"].to_numpy()[pick],
             run,
             requested,
@@ -230,10 +226,3 @@ def _points_at(seconds: FloatArray, rates: FloatArray) -> FloatArray:
     passed = np.concatenate([[0.0], np.cumsum(rates)])
     cycles, rest = np.divmod(seconds / _SLOT, rates.size)
     return cycles * passed[-1] + np.interp(rest, np.arange(rates.size + 1.0), passed)
-
-
-def _time_of(points: FloatArray, rates: FloatArray) -> FloatArray:
-    """Seconds from the start of the week until each number of jobs is expected."""
-    passed = np.concatenate([[0.0], np.cumsum(rates)])
-    cycles, rest = np.divmod(points, passed[-1])
-    return _SLOT * (cycles * rates.size + np.interp(rest, passed, np.arange(rates.size + 1.0)))

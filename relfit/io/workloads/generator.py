@@ -1,4 +1,4 @@
-"""The base of generators of jobs: `sample`."""
+"""The base of generators of jobs: `sample`, and clocks on which they are submitted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.io.workloads.workload import Workload
 from relfit.log.tables import Source
 
-__all__ = ["Generator", "numbered"]
+__all__ = ["Generator", "numbered", "on_the_clock"]
 
 
 class Generator:
@@ -49,3 +49,16 @@ def numbered(
     source = Source(format="generated", rows_read=size, rows_kept=size, notes=(note,))
     limits = np.full(size, np.inf) if requested is None else requested
     return Workload(np.arange(1, size + 1), submit, nodes, run, limits, n_nodes, source=source, **others)
+
+
+def on_the_clock(points: FloatArray, rates: FloatArray, slot: float) -> FloatArray:
+    """Seconds until each number of points has passed, at these rates in the slots (seconds) of a cycle.
+
+    Examples
+    --------
+    >>> on_the_clock(np.array([1.0, 5.0]), np.array([1.0, 3.0]), 60.0).tolist()
+    [60.0, 180.0]
+    """
+    passed = np.concatenate([[0.0], np.cumsum(rates)])
+    cycles, rest = np.divmod(points, passed[-1])
+    return slot * (cycles * rates.size + np.interp(rest, passed, np.arange(rates.size + 1.0)))

@@ -18,7 +18,7 @@ from relfit.io.parsing.rows import Rejections
 from relfit.io.workloads.workload import Workload
 from relfit.log.tables import Source
 
-__all__ = ["JobRows", "Machine", "numbers", "seconds"]
+__all__ = ["JobRows", "Machine", "job_ids", "numbers", "seconds"]
 
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
 _NO_LIMIT = ("unlimited", "infinite")
@@ -138,6 +138,12 @@ class JobRows:
         again = np.zeros(stands.size, dtype=bool)
         again[stands] = pd.Index(self.job_id[stands]).duplicated()
         reject(again, "the same job as an earlier row", "job_id")
+
+
+def job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+    """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
+    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
+    return names.astype(np.int64) if plain and names.size else names
 
 
 def numbers(values: ValueArray) -> FloatArray:

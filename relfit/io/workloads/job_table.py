@@ -16,7 +16,7 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, numbers, seconds
+from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 __all__ = ["COLUMNS", "NAME", "read", "recognises"]
@@ -168,5 +168,4 @@ def _job_ids(
         return np.arange(1, size + 1)
     if workload is not None and pd.unique(pd.Series(workload)).size > 1:
         return np.array([f"{of}!{name}" for of, name in zip(workload.tolist(), names.tolist(), strict=True)], object)
-    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
-    return names.astype(np.int64) if plain and size else names
+    return job_ids(names)

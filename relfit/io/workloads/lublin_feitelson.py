@@ -10,7 +10,7 @@ from scipy import special
 from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.io.workloads.generator import Generator, numbered
+from relfit.io.workloads.generator import Generator, numbered, on_the_clock
 from relfit.io.workloads.job_sizes import JobSizes
 from relfit.io.workloads.workload import Workload
 
@@ -155,7 +155,7 @@ def _submissions(kind: _Kind, size: int, rng: np.random.Generator) -> FloatArray
     logarithm = np.full(size, np.inf)
     while (again := np.flatnonzero(logarithm > _LONGEST_GAP)).size:
         logarithm[again] = kind.gap[1] * rng.standard_gamma(kind.gap[0] * kind.ratio, again.size)
-    return _on_the_clock(np.cumsum(np.exp(logarithm)) / _BUCKET, _cycle(kind))
+    return on_the_clock(np.cumsum(np.exp(logarithm)) / _BUCKET, _cycle(kind), _BUCKET)
 
 
 def _cycle(kind: _Kind) -> FloatArray:
@@ -166,10 +166,3 @@ def _cycle(kind: _Kind) -> FloatArray:
     result = np.empty(_BUCKETS)
     result[(bucket - 1) % _BUCKETS] = weight / weight.mean()
     return result
-
-
-def _on_the_clock(points: FloatArray, weights: FloatArray) -> FloatArray:
-    """Seconds until `points` have passed, at `weights` points per bucket of each day."""
-    day = np.concatenate([[0.0], np.cumsum(weights)])
-    days, rest = np.divmod(points, day[-1])
-    return (days * _BUCKETS + np.interp(rest, day, np.arange(_BUCKETS + 1.0))) * _BUCKET

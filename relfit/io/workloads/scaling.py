@@ -112,13 +112,10 @@ def copies(workload: Workload, times: int, shift: object = 0.0) -> Workload:
         names = np.array([f"{name}.{k + 1}" if k else name for name, k in zip(names, copy, strict=True)], dtype=object)
     submit = np.tile(workload.submit, number_of) + later * copy
     order = np.argsort(submit, kind="stable")
-    columns = {
-        name: np.tile(values, number_of)[order]
-        for name in ("nodes", "run_time", "requested", "user", "priority", "node_class")
-        if (values := getattr(workload, name)) is not None
-    }
-    note = f"every job {number_of} times"
-    return workload.with_columns({"job_id": names[order], "submit": submit[order], **columns}, note=note)
+    columns = {name: np.tile(values, number_of) for name, values in workload.columns.items()}
+    columns |= {"job_id": names, "submit": submit}
+    ordered = {name: values[order] for name, values in columns.items()}
+    return workload.with_columns(ordered, note=f"every job {number_of} times")
 
 
 def scale_size(workload: Workload, factor: float) -> Workload:

@@ -23,7 +23,7 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.parsing.text_content import Text, as_text
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, numbers, seconds
+from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 __all__ = ["NAME", "read", "recognises"]
@@ -106,7 +106,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     nodes = _nodes(table, columns, machine)
     rows = JobRows(
         rejections.part(keep),
-        _job_ids(names[keep]),
+        job_ids(names[keep]),
         submitted[keep],
         nodes[keep],
         run[keep],
@@ -212,12 +212,6 @@ def _requeued(
     ends = rows[last]
     submitted[ends["row"]] = first.reindex(ends["name"]).to_numpy()
     return requeued, submitted
-
-
-def _job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
-    """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
-    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
-    return names.astype(np.int64) if plain and names.size else names
 
 
 def _notes(state: npt.NDArray[np.object_], jobs: BoolArray, step: BoolArray, requeued: BoolArray) -> Sequence[str]:

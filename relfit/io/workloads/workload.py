@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +20,6 @@ __all__ = ["Workload"]
 
 _REASONS = 5
 _PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
-
-
-def _no_rows() -> pd.DataFrame:
-    return pd.DataFrame(columns=list(REJECTED_COLUMNS))
 
 
 class Workload(Result):
@@ -80,11 +76,11 @@ class Workload(Result):
     user: npt.NDArray[Any] | None = None
     priority: FloatArray | None = None
     origin: pd.Timestamp | None = None
-    rejected: pd.DataFrame = field(default_factory=_no_rows)
+    rejected: pd.DataFrame = field(default_factory=lambda: pd.DataFrame(columns=list(REJECTED_COLUMNS)))
     source: Source = field(default_factory=Source)
     node_class: npt.NDArray[Any] | None = None
 
-    _not_in_json: ClassVar[tuple[str, ...]] = _PER_JOB
+    _not_in_json = _PER_JOB
 
     def __post_init__(self) -> None:
         size = np.size(self.submit)
@@ -135,6 +131,12 @@ class Workload(Result):
 
     def __len__(self) -> int:
         return int(self.submit.size)
+
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """What is known of each job, by name; arrays of shape (jobs,)."""
+        named = {name: getattr(self, name) for name in _PER_JOB}
+        return {name: values for name, values in named.items() if values is not None}
 
     # ------------------------------------------------------------------ numbers
 
@@ -205,7 +207,7 @@ class Workload(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``, and what else is known."""
-        return pd.DataFrame({name: getattr(self, name) for name in _PER_JOB if getattr(self, name) is not None})
+        return pd.DataFrame(self.columns)
 
     # ---------------------------------------------------------------- selecting
 
@@ -219,7 +221,7 @@ class Workload(Result):
         1
         """
         index = np.asarray(keep)
-        return self.with_columns({name: getattr(self, name)[index] for name in _PER_JOB if self._has(name)})
+        return self.with_columns({name: values[index] for name, values in self.columns.items()})
 
     def with_columns(
         self, columns: Mapping[str, Any], *, note: str | None = None, n_nodes: int | None = None
@@ -228,9 +230,6 @@ class Workload(Result):
         notes = (*self.source.notes, note) if note else self.source.notes
         size = self.n_nodes if n_nodes is None else n_nodes
         return replace(self, **columns, n_nodes=size, source=replace(self.source, notes=notes))
-
-    def _has(self, name: str) -> bool:
-        return getattr(self, name) is not None
 
 
 def _names(values: npt.ArrayLike) -> npt.NDArray[Any]:
