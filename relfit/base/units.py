@@ -95,7 +95,8 @@ def hours(value: object) -> float:
             return number
     if isinstance(value, (str, dt.timedelta, np.timedelta64)):
         try:
-            number = float(pd.Timedelta(value) / pd.Timedelta(hours=1))
+            text = str(value) if isinstance(value, str) else value  # pandas does not read numpy's texts
+            number = float(pd.Timedelta(text) / pd.Timedelta(hours=1))
         except ValueError:
             number = _long(str(value))
         if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either

@@ -23,6 +23,7 @@ from relfit.base.units import hours, instant, unit_in_hours
         ("20", 20.0),
         ("3 days", 72.0),
         ("90min", 1.5),
+        (np.array(["2h"])[0], 2.0),
         (dt.timedelta(minutes=30), 0.5),
         (np.timedelta64(90, "m"), 1.5),
         (pd.Timedelta(days=1), 24.0),
