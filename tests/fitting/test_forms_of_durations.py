@@ -10,6 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.analyses.recurrence import EventHistories
+from relfit.fitting.families import Weibull
 
 HOURS = [100.0, 900.0, 4000.0]
 TIMES = pd.to_timedelta(HOURS, unit="h")
@@ -81,3 +82,14 @@ def test_a_single_distribution_has_no_parameter_that_is_missing() -> None:
     with pytest.raises(rf.RelfitError, match="shape of weibull is nan; it must be finite"):
         rf.families.Weibull(np.nan, 10.0)
     assert np.isnan(rf.families.Weibull([np.nan, 1.0], 10.0).mean()).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("form", ["1h30min", pd.Timedelta("90min"), np.timedelta64(90, "m")])
+def test_distributions_read_the_forms_of_a_duration(form: object) -> None:
+    """A Series of timedeltas was read as nanoseconds, a single one ended in a TypeError."""
+    weibull = Weibull(1.2, 100.0)
+    for name in ("sf", "cdf", "pdf", "hazard", "cumulative_hazard"):
+        method = getattr(weibull, name)
+        assert method(form) == method(1.5)
+        np.testing.assert_array_equal(method(pd.Series(pd.to_timedelta([form, form]))), method([1.5, 1.5]))
+    assert weibull.sf(form, age=form) == weibull.sf(1.5, age=1.5)

@@ -12,6 +12,7 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.hours_of_arrays import hours_of_array
 from relfit.base.numeric.quadrature import integrate_reliability
 from relfit.base.numeric.solving import time_at_level
 
@@ -141,20 +142,23 @@ class Distribution(ABC):
 
         Parameters
         ----------
-        time : array_like of float
-            Hours.
-        age : array_like of float, optional
-            Hours, at or above zero; a node that is new when left out.
+        time : array_like of float, timedelta or text
+            Hours, a timedelta, or text such as "24h".
+        age : array_like of float, timedelta or text, optional
+            At or above zero; a node that is new when left out.
         """
-        return np.exp(self.log_sf(time) if age is None else -self.conditional_cumulative_hazard(time, age))
+        time = hours_of_array("time", time)
+        if age is None:
+            return np.exp(self.log_sf(time))
+        return np.exp(-self.conditional_cumulative_hazard(time, hours_of_array("age", age)))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
         """The probability of failing within `time` hours."""
-        return -np.expm1(self.log_sf(time))
+        return -np.expm1(self.log_sf(hours_of_array("time", time)))
 
     def pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Density per hour."""
-        return np.exp(self.log_pdf(time))
+        return np.exp(self.log_pdf(hours_of_array("time", time)))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
@@ -163,11 +167,11 @@ class Distribution(ABC):
 
     def hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Failure rate at `time`, per hour, given life so far."""
-        return np.exp(self.log_hazard(time))
+        return np.exp(self.log_hazard(hours_of_array("time", time)))
 
     def cumulative_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Integral of the hazard from 0 to `time`."""
-        return -self.log_sf(time)
+        return -self.log_sf(hours_of_array("time", time))
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Hours by which a share `probability` has failed.
