@@ -12,6 +12,8 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting.families import Family
+from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration.draws import Draws
 from relfit.fleet.calibration.schema import Parameters
 
@@ -107,7 +109,7 @@ class FailuresByScope:
     outage_mtbf : float, optional
         Mean hours between outages of a node of any scope.
     times : Family, optional
-        Distribution of the times to failure of a node, hours.
+        Distribution fitted to the times to failure of a node, hours; simulations take `life`.
     spread : float
         Variance of the nodes' frailty, which is gamma distributed with mean one.
     bad_nodes : tuple of float, optional
@@ -187,6 +189,11 @@ class FailuresByScope:
             mttr=values.get("mttr.mean"),
             job_failures=fleet.job_failures,
         )
+
+    @property
+    def life(self) -> Distribution | None:
+        """Times to failure of a node: the shape of `times` with the mean of `node`, where that is known."""
+        return None if self.times is None else with_mean("failure", self.times, self.node.mtbf)
 
     @property
     def scopes(self) -> tuple[ScopeFailures, ...]:
