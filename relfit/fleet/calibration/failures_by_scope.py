@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arrays import FloatArray
+from relfit.base.text import duration, number
 from relfit.fitting.families import Family
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.rescaled import with_mean
@@ -204,6 +205,23 @@ class FailuresByScope:
     def placed(self) -> tuple[ScopeFailures, ...]:
         """The scopes whose failures can be assigned to jobs: racks only if their size is known."""
         return tuple(scope for scope in self.scopes if scope.name != "rack" or scope.is_placed)
+
+    def left_out(self, *used: str) -> str:
+        """Which failures there are of scopes other than nodes and `used`, in a sentence; "" without any.
+
+        Examples
+        --------
+        >>> known = Parameters(mtbf={"node": "90d", "group": "15d"}, fleet={"nodes": 384, "group_share": 0.0417})
+        >>> FailuresByScope.of_parameters(known).left_out("rack")
+        'Left out: failures of groups of nodes, one every 15 days, of 16 nodes on average (mtbf.group).'
+        """
+        texts = []
+        for scope in (scope for scope in self.wider if scope.name not in used):
+            hit = scope.place * (scope.share or 0.0)
+            what = {"rack": "each rack", "group": "groups of nodes", "system": "the system"}[scope.name]
+            nodes = f", of {number(hit)} nodes on average" if hit else ""
+            texts.append(f"failures of {what}, one every {duration(scope.mtbf)}{nodes} (mtbf.{scope.name})")
+        return f"Left out: {'; '.join(texts)}." if texts else ""
 
     def totals(self, sizes: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Failures per hour, and hours of repair per hour, of jobs on this many nodes, from the rates of the scopes."""

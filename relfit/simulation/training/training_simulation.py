@@ -169,6 +169,7 @@ class TrainingSimulation(Result):
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
             missing_standbys(self.parameters),
+            self.parameters.left_out,
             assumed(self.parameters),
         )
         return (self.headline, *self._each_job, *filter(None, lines))
