@@ -376,6 +376,22 @@ def test_files_that_cannot_be_read(
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_a_file_of_calibrated_parameters_is_no_training_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_parameters(KNOWN, tmp_path / "p.toml")
+    assert main(["simulate", "training", str(tmp_path / "p.toml")]) == 2
+    told = capsys.readouterr().err
+    assert "this is a file of calibrated parameters" in told
+    assert 'with the line calibrated = "p.toml"' in told
+
+
+def test_short_times_have_enough_digits() -> None:
+    short = {"job_size": 4, "working_pool_size": 8, "job_length": 30, "random_failure_rate": 0, "warm_standbys": 0}
+    runs = rf.simulate_training(short, n_replications=2)
+    assert runs.headline.startswith("training takes 0.55 h (0.55-0.55): effective")
+
+
 def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path, PROGRAM, ".yaml")
     trace, table = tmp_path / "trace.parquet", tmp_path / "runs.csv"

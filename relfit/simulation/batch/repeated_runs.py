@@ -48,14 +48,14 @@ class BatchRuns(Result):
 
     @property
     def headline(self) -> str:
-        """The mean wait over the runs, and the shares of node time lost to failures and spent on checkpoints."""
+        """The mean wait over the runs, and the shares of node time that are lost work and checkpoints."""
         means: Any = self.means.to_dict("index")
         wait, saves = means["mean_wait"], float(means["checkpoints"]["mean"])
         hours = (wait[name] / 3600.0 for name in ("mean", "low", "high"))
         return (
             f"{count(len(self.runs), 'run')}: mean wait {duration_interval(*hours)}, "
-            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures"
-            + (f", {percent(saves, 2)} spent on checkpoints." if saves > 0.0 else ".")
+            f"{percent(float(means['wasted']['mean']), 2)} of the node time is work lost to failures"
+            + (f", {percent(saves, 2)} is spent on checkpoints." if saves > 0.0 else ".")
         )
 
     @property

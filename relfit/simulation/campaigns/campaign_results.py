@@ -17,7 +17,7 @@ import pandas as pd
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, rounded_interval
+from relfit.base.text import count, duration_interval, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.alike_cells import alike
@@ -200,12 +200,12 @@ class CampaignResults(Result):
             why = " yet" if self.missing else f": {self.output} is not a number in any run" if len(self.runs) else ""
             return f"{text}: no results{why}."
         table, most = self.of(), self.campaign.get("best") == "most"
-        mean = table["mean"].to_numpy(dtype=np.float64)
-        best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
+        best: Any = table.loc[table["mean"].idxmax() if most else table["mean"].idxmin()]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
-        hours = self.campaign["run"] == "training" and self.unit(self.output) == "min"
-        mean, low, high = best[["mean", "low", "high"]].astype(np.float64) / (60.0 if hours else 1.0)
-        value = rounded_interval(mean, low, high, "h" if hours else self.unit(self.output))
+        ends, unit = best[["mean", "low", "high"]].astype(np.float64), self.unit(self.output)
+        hours = self.campaign["run"] == "training" and unit == "min"
+        value = rounded_interval(*ends / (60.0 if hours else 1.0), "h" if hours else unit)
+        value = duration_interval(*ends / 3600.0) if unit == "s" else value
         others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""

@@ -142,9 +142,8 @@ class TrainingSimulation(Result):
         hours = self.outputs.loc["total_training_time"] / 60.0
         n, depleted = len(self.whole), int(self.whole["depleted"].sum())
         runs = f"{n} run{'s' if n > 1 else ''}"
-        time = (
-            f"{hours['mean']:,.0f} h ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else f"{hours['mean']:,.0f} h"
-        )
+        time = f"{number(hours['mean'])} h"
+        time += f" ({number(hours['low'])}-{number(hours['high'])})" if n > 1 else ""
         if depleted == n:
             return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
@@ -180,7 +179,7 @@ class TrainingSimulation(Result):
         if len(self.jobs) == 1:
             return ()
         hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
-        return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
+        return ("jobs: " + ", ".join(f"{name} takes {number(hours[name])} h" for name in self.jobs),)
 
     def to_frame(self) -> pd.DataFrame:
         """As `outputs`."""
