@@ -139,11 +139,11 @@ class TrainingSimulation(Result):
     @property
     def headline(self) -> str:
         """Time and effective training ratio."""
-        hours = self.outputs.loc["total_training_time"] / 60.0
+        hours: Any = self.outputs.loc["total_training_time"] / 60.0
         n, depleted = len(self.whole), int(self.whole["depleted"].sum())
         runs = f"{n} run{'s' if n > 1 else ''}"
-        time = f"{number(hours['mean'])} h"
-        time += f" ({number(hours['low'])}-{number(hours['high'])})" if n > 1 else ""
+        mean, low, high = (number(hours[name]) for name in ("mean", "low", "high"))
+        time = f"{mean} h ({low}-{high})" if n > 1 else f"{mean} h"
         if depleted == n:
             return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
