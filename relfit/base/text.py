@@ -114,13 +114,15 @@ def interval(value: str, low: str, high: str) -> str:
 
 
 def duration_interval(hours: float, low: float, high: float) -> str:
-    """A duration and the ends of its interval, all in the unit in which the duration reads best.
+    """A duration and the ends of its interval, if it has one, all in the unit in which the duration reads best.
 
     Examples
     --------
-    >>> duration_interval(60.4, 32.4, 85.4)
-    '60.4 hours (32.4-85.4)'
+    >>> duration_interval(60.4, 32.4, 85.4), duration_interval(60.4, float("nan"), float("nan"))
+    ('60.4 hours (32.4-85.4)', '60.4 hours')
     """
+    if math.isnan(low) and math.isnan(high):
+        return duration(hours)
     return interval(duration(hours), *(duration(end, hours).partition(" ")[0] for end in (low, high)))
 
 

@@ -71,7 +71,8 @@ def run(
     if store is None:
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
     output.check_output(to)
-    beside = [] if workload is None else ["--workload", str(workload)]
+    beside = [] if workers is None else ["--workers", str(workers)]
+    beside += [] if workload is None else ["--workload", str(workload)]
     beside += ["--retry-failed"] if retry_failed else []
     words = ["relfit", "sweep", str(campaign), "--store", str(store), "--executor", executor, *beside]
     with _stopping(serial=executor == "serial") as signals, ProgressSteps("computing") as steps:

@@ -37,16 +37,16 @@ def simulate_log(
 ) -> FailureLog:
     """Simulate the failure log of a cluster with these parameters.
 
-    A node works, fails, is repaired and works again. Times to failure have the distribution ``failure`` where it is
-    known, else they are exponential with the mean ``mtbf.node``, else ``mtbf.outage``. Nodes differ in rate where
-    ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes and the system fail as Poisson processes by
-    ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure takes down the working nodes of its place (the
-    share ``fleet.rack_share`` or ``fleet.group_share`` of them on average, where known). Records have the scope
-    ``node``, ``group`` (of racks and groups) or ``system``. Times to repair have the distribution ``repair`` where it
-    is known, else they are quick or slow where both means are known, else exponential; their mean is ``mttr.node``,
-    ``mttr.rack``, ... of the scope where that is known. Without any, repairs take no time. Nodes that fail together are
-    back together, or each after its own repair in the share of failures that gives their means ``mttr.rack_node`` and
-    ``mttr.rack``.
+    Nodes are new at the start. A node works, fails, is repaired and works again. Times to failure have the distribution
+    ``failure`` where it is known, else they are exponential; their mean is ``mtbf.node``, else ``mtbf.outage``, else
+    that of ``failure``. Nodes differ in rate where ``bad_nodes`` or ``failure.spread`` says so. Racks, groups of nodes
+    and the system fail as Poisson processes by ``mtbf.rack``, ``mtbf.group`` and ``mtbf.system``; each such failure
+    takes down the working nodes of its place (the share ``fleet.rack_share`` or ``fleet.group_share`` of them on
+    average, where known). Records have the scope ``node``, ``group`` (of racks and groups) or ``system``. Times to
+    repair have the distribution ``repair`` where it is known, else they are quick or slow where both means are known,
+    else exponential; their mean is ``mttr.node``, ``mttr.rack``, ... of the scope where that is known. Without any,
+    repairs take no time. Nodes that fail together are back together, or each after its own repair in the share of
+    failures that gives their means ``mttr.rack_node`` and ``mttr.rack``.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def _times_to_failure(
     failures: FailuresByScope, rng: np.random.Generator, count: int
 ) -> Callable[[IntArray], FloatArray]:
     """A function that draws one time to failure for each of some nodes."""
-    rates, family, mean = failures.relative_rates(rng, count), failures.times, failures.node.mtbf
+    rates, family, mean = failures.relative_rates(rng, count), failures.life, failures.node.mtbf
     if family is not None:
         return lambda who: family.sample(who.size, rng) / rates[who]
     if mean is None and not failures.wider:
@@ -173,7 +173,7 @@ def _check_size(failures: FailuresByScope, count: int, racks: int, length: float
     longest = (pd.Timestamp.max.tz_localize("UTC") - begun) / pd.Timedelta(hours=1)
     if not length < longest:
         raise ArgumentError(f"a span of {length:,.0f} hours reaches beyond the year 2262", remedy="take a shorter one")
-    mean = failures.node.mtbf if failures.times is None else float(failures.times.mean())
+    mean = failures.node.mtbf if failures.life is None else float(failures.life.mean())
     cycle = (np.inf if mean is None else mean) + (failures.mttr or 0.0)
     often = count / cycle if cycle else np.inf
     often += sum((racks if scope.name == "rack" else 1) / scope.mtbf for scope in failures.wider)

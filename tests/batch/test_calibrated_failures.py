@@ -22,6 +22,12 @@ KNOWN = Parameters(
     fleet={"nodes": 256, "racks": 16, "rack_share": 0.25, "group_share": 0.02},
 )
 
+LIVES = [
+    ("exponential", {"rate": 1 / 1138}),
+    ("weibull", {"shape": 0.7, "scale": 2000.0}),
+    ("lognormal", {"meanlog": 7.0, "sdlog": 1.0}),
+]
+
 
 def rows(known: Parameters, n_nodes: int, hours: float, seed: int) -> np.ndarray:
     stream = FailureStream([CalibratedFailures(parameters=known)], n_nodes, seed)
@@ -74,6 +80,18 @@ def test_nodes_that_are_alike_fail_at_their_rate_to_a_percent() -> None:
     long, short = rows(known, 1000, 150_000.0, 4), rows(known, 30_000, 500.0, 5)
     assert long.size == pytest.approx(1000 * 150_000 / 2002, rel=0.015)
     assert short.size == pytest.approx(30_000 * 500 / 2002, rel=0.05)
+
+
+@pytest.mark.parametrize("spread", [None, 0.5])
+@pytest.mark.parametrize(("family", "parameters"), LIVES)
+def test_the_mean_is_that_of_now_and_the_fit_gives_the_shape(
+    family: str, parameters: dict[str, float], spread: float | None
+) -> None:
+    fitted = {"family": family, "parameters": parameters, "spread": spread}
+    known = Parameters(mtbf={"node": "800h"}, mttr={"mean": "20h"}, failure=fitted)
+    counts = [rows(known, 500, 20_000.0, seed).size for seed in range(4)]
+    spare = 0.01 + (0.0 if spread is None else 0.03)
+    assert np.mean(counts) == pytest.approx(500 * 20_000 / 820, rel=spare)
 
 
 @pytest.mark.slow

@@ -55,6 +55,33 @@ def test_replayed_failures_figure_runs_and_saving(config, tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["runs"]) == 3
 
 
+def test_failures_of_a_log_name_their_dates_and_columns(config, tmp_path, capsys):
+    """Ten days of log from 3 March on, and five jobs in a row of 4 days each: from day 10 on nothing fails."""
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,4,345600\n" for i in range(5))
+    )
+    (tmp_path / "log.csv").write_text(
+        "Host,Out from,Out to\nn1,2024-03-03 00:00,2024-03-03 06:00\nn2,2024-03-08 00:00,2024-03-08 12:00\n"
+        "n3,2024-03-12 12:00,2024-03-13 00:00\n"
+    )
+    plain = config.read_text() + '[[failures]]\nkind = "log"\nfile = "log.csv"\n'
+    config.write_text(plain)
+    assert main(["simulate", "batch", str(config)]) == 2
+    assert 'name one with columns = { start = "NAME" }' in capsys.readouterr().err
+    config.write_text(plain + 'columns = { node = "Host", start = "Out from", end = "Out to" }\n')
+    for options in ([], ["--runs", "2"]):
+        assert main(["simulate", "batch", str(config), *options]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "Failures are those of the log from 2024-03-03 to 2024-03-13. The run goes on for" in said
+    config.write_text(plain.replace('"log"', '"replay"') + 'columns = { node = "Host" }\n')
+    assert main(["simulate", "batch", str(config)]) == 2
+    assert "have no columns to name" in capsys.readouterr().err
+    config.write_text(plain + 'columns = { start = "Out from", end = "Out to" }\n[simulation]\nuntil = "5 days"\n')
+    assert main(["simulate", "batch", str(config), "--json"]) == 0
+    findings = json.loads(capsys.readouterr().out)["findings"]
+    assert "Failures are those of the log from 2024-03-03 to 2024-03-08." in findings
+
+
 def test_tables_on_the_terminal_are_in_hours(config, capsys):
     """Jobs a, b, c and d wait 0, 9, 0 and 17 seconds, 6.5 on average: 0.001806 hours."""
     for options in ([], ["--runs", "2"]):

@@ -479,7 +479,7 @@ def test_work_waste_and_checkpoints_add_up_to_the_utilisation() -> None:
     np.testing.assert_allclose(155.0 * np.array(shares), [135.0, 100.0, 10.0, 25.0])
     assert run.headline.endswith("; 1 job killed by failures, 6.45 % wasted; checkpoints take 16.13 %.")
     runs = simulate_batches(jobs, rf.batch.BatchCluster(nodes=1), n_runs=2, **settings)
-    assert runs.headline.endswith("6.45 % of the node time lost to failures, 16.13 % spent on checkpoints.")
+    assert runs.headline.endswith("6.45 % of the node time is work lost to failures, 16.13 % is spent on checkpoints.")
     assert "checkpoints" not in rf.simulate_batch(jobs).headline
 
 

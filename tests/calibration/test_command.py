@@ -13,6 +13,7 @@ import relfit as rf
 from relfit.cli.app import main
 from relfit.fleet.calibration import to_scipy
 from relfit.fleet.calibration.files import is_parameter_file
+from relfit.fleet.calibration.parameter_values import Duration
 
 FAST = ("--parts", "mtbf,mttr,families", "--period", "all")
 
@@ -84,11 +85,15 @@ def test_the_fleet_as_it_is_now_or_in_the_long_run(capsys: pytest.CaptureFixture
 def test_scipy_module_has_the_fitted_laws() -> None:
     known = rf.calibrate(rf.datasets.load("white"), period="all", parts=("mtbf", "mttr", "families"))
     names: dict[str, Any] = {}
+    halved: dict[str, Any] = {}
     exec(to_scipy(known, "distributions.py").read_text(encoding="utf-8"), names)
     assert known.failure is not None
     assert known.repair is not None
     at = [1.0, 100.0, 2000.0]
     assert names["failure"].sf(at) == pytest.approx(known.failure.distribution().sf(at).ravel())
+    half = known.mtbf.model_copy(update={"node": Duration(value=0.5 * float(names["failure"].mean()))})
+    exec(to_scipy(known.model_copy(update={"mtbf": half}), "half.py").read_text(encoding="utf-8"), halved)
+    assert halved["failure"].sf(np.array(at) / 2.0) == pytest.approx(names["failure"].sf(at))
     assert known.mttr.mean is not None
     factor = known.mttr.mean.value / float(known.repair.distribution().mean())  # it has the mean of the repairs
     assert names["repair"].sf(at) == pytest.approx(known.repair.distribution().sf(np.array(at) / factor).ravel())

@@ -405,6 +405,16 @@ def test_a_function_of_the_user_has_the_units_of_the_campaign(tmp_path: Path) ->
     assert rf.plot(result, relative=True).get_ylabel() == "ratio to the first value"
 
 
+def test_seconds_read_as_durations_in_the_headline(tmp_path: Path) -> None:
+    result = swept(tmp_path, "noisy", parameters={"x": [731_098.0, 800_000.0]}, replications=3, units={"value": "s"})
+    mean, low, high = result.of()[["mean", "low", "high"]].iloc[0] / 86_400.0
+    assert f"least value {mean:.2f} days ({low:.2f}-{high:.2f}) at x" in result.headline
+    single = rf.campaigns.Campaign(
+        run=f"{MODELS}:square", parameters={"x": [60.0]}, replications=1, units={"value": "s"}, output="value"
+    )
+    assert "least value 1 hour at x 60" in rf.campaigns.sweep(single, executor="serial").headline
+
+
 def test_times_of_training_are_shown_in_hours_and_numbers_are_plain(tmp_path: Path) -> None:
     small = {"job_size": 8, "working_pool_size": 9, "job_length": "2 days"}
     plan = rf.campaigns.Campaign(

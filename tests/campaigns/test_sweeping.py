@@ -262,6 +262,7 @@ def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
     assert process.wait(30) in (status, 75), told  # 75: the sweep had ended when the second signal came
     *progress, last = told.splitlines()
     assert "go on with: relfit sweep" in last
+    assert "--workers 2" in last
     assert all(line.endswith(("stored", "left", " workers")) for line in progress), told
     assert not list((tmp_path / "s").rglob("*.part"))
     stored = len(rf.campaigns.load(tmp_path / "s").runs)

@@ -68,6 +68,18 @@ def test_intervals_over_draws_and_the_system(capsys: pytest.CaptureFixture[str],
     assert plan.headline in " ".join(capsys.readouterr().out.split())
 
 
+def test_failures_that_the_plan_does_not_count_are_said() -> None:
+    mtbf = {"node": "2000h", "group": "15d", "rack": "500d"}
+    for fleet, left in (
+        ({"nodes": 384, "group_share": 1 / 24, "racks": 24}, "failures of groups of nodes, one every 15 days, of 16"),
+        ({"nodes": 384}, "failures of each rack, one every 500 days (mtbf.rack); failures of groups of nodes"),
+    ):
+        plan = plan_spares(Parameters(mtbf=mtbf, mttr="10h", fleet=fleet), 64)
+        assert [text for text in plan.findings if text.startswith(f"Left out: {left}")]
+        assert not any("Racks are not known" in text for text in plan.assumptions)
+    assert plan_spares("5000h", 128, repair="24h").left_out == ""
+
+
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(rf.ArgumentError, match="time to repair is not known"):
         plan_spares("5000h", 128)

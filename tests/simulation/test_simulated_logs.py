@@ -46,6 +46,24 @@ def test_the_model_of_a_simulated_log_has_its_outages_of_the_system() -> None:
     assert found.mttr.system.low < 12.0 < found.mttr.system.high
 
 
+@pytest.mark.parametrize(
+    ("family", "parameters"),
+    [
+        ("exponential", {"rate": 1 / 1138}),
+        ("weibull", {"shape": 0.7, "scale": 900.0}),
+        ("lognormal", {"meanlog": 6.0, "sdlog": 1.0}),
+        ("gamma", {"shape": 0.6, "scale": 2000.0}),
+    ],
+)
+def test_nodes_fail_as_often_as_their_mean_says_whatever_was_fitted(family: str, parameters: dict[str, float]) -> None:
+    """The fit is of years, the mean that of the next 90 days."""
+    known = rf.Parameters(
+        mtbf={"node": "400h"}, mttr="20h", fleet={"nodes": 100}, failure={"family": family, "parameters": parameters}
+    )
+    counts = [len(simulate_log(known, "84000h", rng=seed)) for seed in range(3)]
+    assert np.mean(counts) == pytest.approx(100 * 84_000 / 420, rel=0.02)
+
+
 def test_repairs_are_those_of_the_scope_that_failed() -> None:
     """All were drawn alike, and nodes of a rack were always back at once."""
     known = rf.Parameters(

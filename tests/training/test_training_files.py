@@ -14,8 +14,10 @@ import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli.app import main
 from relfit.fleet.calibration import Mttr, Parameters, write_parameters
+from relfit.fleet.calibration.schema import Fleet
 from relfit.simulation.training import TrainingParameters, training_parameters
 from relfit.simulation.training.parameters import RepeatedRepairs, Retirement
+from relfit.simulation.training.unset_keys import assumed
 
 # keys of the published program, as its own configuration file has them
 PROGRAM = """
@@ -262,6 +264,29 @@ def test_standbys_that_there_cannot_be_are_said(tmp_path: Path, capsys: pytest.C
     assert "total stall time (min)" in capsys.readouterr().out
 
 
+def test_racks_are_as_large_as_the_calibrated_ones() -> None:
+    """A rack of 16 fails as a whole: by the default of 8 the job lost half as many servers."""
+    known = Parameters(
+        mtbf={"node": "1e7h", "rack": "2000h", "group": "15d"},
+        mttr="5h",
+        fleet={"nodes": 384, "racks": 24, "group_share": 1 / 24},
+    )
+    keys = {"job_size": 48, "working_pool_size": 96, "spare_pool_size": 0, "job_length": "100 days", "warm_standbys": 0}
+    for own, size in (({}, 16), ({"rack_size": 4}, 4)):
+        params = training_parameters({**keys, **own}, calibrated=known)
+        run = rf.simulate_training(params, n_replications=3, rng=2, trace=True)
+        assert run.trace is not None
+        struck = run.trace[run.trace["after"] == "rack_down"].groupby(["replication", "minute"]).size()
+        assert struck.size > 5
+        assert struck.median() == size
+        assert "Left out: failures of groups of nodes, one every 15 days, of 16 nodes on average (mtbf.group)." in (
+            run.findings
+        )
+    without = training_parameters(keys, calibrated=known.model_copy(update={"fleet": Fleet(nodes=384)}))
+    assert "racks have 8 servers (rack_size)" in assumed(without)
+    assert "racks have" not in assumed(training_parameters(keys, calibrated=known))
+
+
 def test_keys_of_failures_take_precedence_over_calibrated_ones() -> None:
     """Servers run for 30 times 400 days; the rest is their mean time between failures."""
     weibull = {"failure": {"family": "weibull", "parameters": {"shape": 1.0, "scale": 150.0}}}
@@ -349,6 +374,22 @@ def test_files_that_cannot_be_read(
         rf.training.read_training(tmp_path / name)
     assert main(["simulate", "training", str(tmp_path / name)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_file_of_calibrated_parameters_is_no_training_cluster(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_parameters(KNOWN, tmp_path / "p.toml")
+    assert main(["simulate", "training", str(tmp_path / "p.toml")]) == 2
+    told = capsys.readouterr().err
+    assert "this is a file of calibrated parameters" in told
+    assert 'with the line calibrated = "p.toml"' in told
+
+
+def test_short_times_have_enough_digits() -> None:
+    short = {"job_size": 4, "working_pool_size": 8, "job_length": 30, "random_failure_rate": 0, "warm_standbys": 0}
+    runs = rf.simulate_training(short, n_replications=2)
+    assert runs.headline.startswith("training takes 0.55 h (0.55-0.55): effective")
 
 
 def test_the_command_shows_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,11 +79,11 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """The parameters in AIReSim's names and units: minutes, and failures per minute.
 
     A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes minus one, and r is chosen
-    so that the mean over all servers is that of single nodes. AIReSim's repairs make a bad server good unless they
-    fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every repair begins with the automatic one,
-    so the manual one takes the difference between slow and quick repairs; the mean of both kinds together is the mean
-    time to repair of a node. Times to failure are exponential, because
-    AIReSim redraws those of all servers at each restart, which changes the rate of any other distribution.
+    so that the mean over all servers is that of single nodes (``mtbf.node``, else ``mtbf.outage``). AIReSim's repairs
+    make a bad server good unless they fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every
+    repair begins with the automatic one, so the manual one takes the difference between slow and quick repairs; the
+    mean of both kinds together is the mean time to repair of a node. Times to failure are exponential, because AIReSim
+    redraws those of all servers at each restart, which changes the rate of any other distribution.
 
     Raises
     ------
@@ -321,8 +321,8 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
     """Write a Python module with scipy.stats distributions of the times to failure and to repair, in hours.
 
     ``failure`` and ``repair`` are the fitted distributions if scipy has them, else exponentials with the calibrated
-    means of single nodes and of all repairs. The distribution of repairs is scaled to their calibrated mean. The module
-    needs only scipy.
+    means ``mtbf.node`` (else ``mtbf.outage``) and ``mttr.mean``. The distributions are scaled to these means. The
+    module needs only scipy.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
         if fitted is not None and fitted.family in SCIPY_FAMILIES:
             frozen: Any = scipy_distribution(fitted.family, fitted.parameters)
             own = float(frozen.mean())
-            factor = mean / own if name == "repair" and mean is not None and 0.0 < own < math.inf else 1.0
+            factor = mean / own if mean is not None and 0.0 < own < math.inf else 1.0
             numbers = [repr(float(value)) for value in frozen.args]
             numbers += [
                 f"{key}={float(value) * (factor if key in ('loc', 'scale') else 1.0)!r}"

@@ -11,7 +11,10 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arrays import FloatArray
+from relfit.base.text import duration, number
 from relfit.fitting.families import Family
+from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration.draws import Draws
 from relfit.fleet.calibration.schema import Parameters
 
@@ -107,7 +110,7 @@ class FailuresByScope:
     outage_mtbf : float, optional
         Mean hours between outages of a node of any scope.
     times : Family, optional
-        Distribution of the times to failure of a node, hours.
+        Distribution fitted to the times to failure of a node, hours; simulations take `life`.
     spread : float
         Variance of the nodes' frailty, which is gamma distributed with mean one.
     bad_nodes : tuple of float, optional
@@ -189,6 +192,11 @@ class FailuresByScope:
         )
 
     @property
+    def life(self) -> Distribution | None:
+        """Times to failure of a node: the shape of `times` with the mean of `node`, where that is known."""
+        return None if self.times is None else with_mean("failure", self.times, self.node.mtbf)
+
+    @property
     def scopes(self) -> tuple[ScopeFailures, ...]:
         """All scopes, nodes first."""
         return (self.node, *self.wider)
@@ -197,6 +205,23 @@ class FailuresByScope:
     def placed(self) -> tuple[ScopeFailures, ...]:
         """The scopes whose failures can be assigned to jobs: racks only if their size is known."""
         return tuple(scope for scope in self.scopes if scope.name != "rack" or scope.is_placed)
+
+    def left_out(self, *used: str) -> str:
+        """Which failures there are of scopes other than nodes and `used`, in a sentence; "" without any.
+
+        Examples
+        --------
+        >>> known = Parameters(mtbf={"node": "90d", "group": "15d"}, fleet={"nodes": 384, "group_share": 0.0417})
+        >>> FailuresByScope.of_parameters(known).left_out("rack")
+        'Left out: failures of groups of nodes, one every 15 days, of 16 nodes on average (mtbf.group).'
+        """
+        texts = []
+        for scope in (scope for scope in self.wider if scope.name not in used):
+            hit = scope.place * (scope.share or 0.0)
+            what = {"rack": "each rack", "group": "groups of nodes", "system": "the system"}[scope.name]
+            nodes = f", of {number(hit)} nodes on average" if hit else ""
+            texts.append(f"failures of {what}, one every {duration(scope.mtbf)}{nodes} (mtbf.{scope.name})")
+        return f"Left out: {'; '.join(texts)}." if texts else ""
 
     def totals(self, sizes: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Failures per hour, and hours of repair per hour, of jobs on this many nodes, from the rates of the scopes."""

@@ -12,7 +12,8 @@ from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count, duration, interval_ends, percent
-from relfit.fleet.calibration import Parameters, draw_parameters
+from relfit.fitting.families.rescaled import with_mean
+from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
@@ -22,8 +23,7 @@ from relfit.planning.plan import NOISE, Plan, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 
 if TYPE_CHECKING:
-    from relfit.fitting.families.base import Family
-
+    from relfit.fitting.families.distribution import Distribution
 
 __all__ = ["AgeingNodes", "CheckpointPlan", "plan_checkpoints"]
 
@@ -41,7 +41,7 @@ class AgeingNodes:
     Attributes
     ----------
     of : Parameters, Distribution or System
-        The distribution of the times to failure; for parameters, their fitted distribution instead of their rates.
+        The distribution of the times to failure; for parameters the fitted one, with the mean ``mtbf.node``.
     ages : array_like of durations, optional
         Ages of the nodes at every restart, hours or text; by default nodes of all ages, as after many failures.
     """
@@ -348,7 +348,7 @@ def _model(
     if ageing:
         source, ages = source.of, source.ages
 
-    def life_of(family: Family) -> TimeToFailure:
+    def life_of(family: Distribution) -> TimeToFailure:
         return between_failures(family, size) if ages is None else time_to_failure(family, ages, size)
 
     if ageing and isinstance(source, Parameters):
@@ -358,11 +358,14 @@ def _model(
         if nodes is None and source.fleet.nodes:
             size = source.fleet.nodes
         name = next((name for name in ("mttr.node", "mttr.mean") if name in values), "")
-        life, drawn = life_of(fitted.distribution()), []
+        node = FailuresByScope.of_parameters(source).node
+        life, drawn = life_of(with_mean("failure", fitted.distribution(), node.mtbf)), []
         wait, waits = _wait(repair, life, values.get(name), name)
         if fitted.covariance is not None:
-            several = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng).family("failure")
-            drawn = [life_of(several[i]) for i in range(several.batch_shape[0])]
+            draws = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng)
+            several, means = draws.family("failure"), FailuresByScope.of_parameters(source, draws).node.mtbf
+            means = [None] * draws.count if means is None else means
+            drawn = [life_of(with_mean("failure", several[i], mean)) for i, mean in enumerate(means)]
         model = RenewalWaste(life, drawn, plan, restart + wait)
         basis = f"{fitted.family} times to failure of the parameters"
         return model, basis, waits, _premise(size, basis, wait)

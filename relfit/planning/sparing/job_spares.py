@@ -11,7 +11,7 @@ from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count, percent
-from relfit.fleet.calibration import Parameters, draw_parameters
+from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.planning.sparing.blocks import unavailability
 
@@ -42,6 +42,8 @@ class SparesPlan(Plan):
         ``waiting_high``.
     system_down : float
         Share of the time in which the whole system is down, besides; NaN if not known.
+    left_out : str
+        The failures by the parameters that the plan does not count, in a sentence; "" without any.
     """
 
     spares: int
@@ -52,6 +54,7 @@ class SparesPlan(Plan):
     waiting: float
     table: pd.DataFrame
     system_down: float
+    left_out: str
 
     _frame: ClassVar[str] = "table"
 
@@ -70,10 +73,9 @@ class SparesPlan(Plan):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How long the whole system is down, which spares do not change."""
-        if not self.system_down > 0.0:
-            return ()
-        return (f"The whole system is down {percent(self.system_down)} of the time besides; spares in it do not help.",)
+        """How long the whole system is down, which spares do not change; and what is left out."""
+        down = f"The whole system is down {percent(self.system_down)} of the time besides; spares in it do not help."
+        return tuple(filter(None, (down if self.system_down > 0.0 else "", self.left_out)))
 
 
 def plan_spares(
@@ -129,7 +131,7 @@ def plan_spares(
     between = [limits(None if drawn is None else drawn.waiting(size, int(s)), level) for s in rows]
     table["waiting_low"], table["waiting_high"] = np.array(between).T
     low, high = limits(None if drawn is None else _needed(drawn, size, highest), level, integer=True)
-    racks = () if case.rack_size else ("Racks are not known and left out.",)
+    racks = () if case.rack_size or "mtbf.rack" in case.left_out else ("Racks are not known and left out.",)
     return SparesPlan(
         spares=spares,
         spares_low=low,
@@ -139,6 +141,7 @@ def plan_spares(
         waiting=float(waits[rows == spares][0]),
         table=table,
         system_down=case.system,
+        left_out=case.left_out,
         mtbf=case.mtbf,
         source=case.source,
         level=float(level),
@@ -153,7 +156,7 @@ class _Shares:
     def __init__(self, node: Any, mtbf: float, source: str) -> None:
         self.node, self.mtbf, self.source = np.atleast_1d(np.asarray(node, dtype=np.float64)), mtbf, source
         self.rack: FloatArray = np.zeros_like(self.node)
-        self.rack_size, self.hit, self.system = 0, 0.0, float("nan")
+        self.rack_size, self.hit, self.system, self.left_out = 0, 0.0, float("nan"), ""
 
     @classmethod
     def of(cls, source: object, repair: Durations | None, n_draws: int | None = None, rng: Seed = 0) -> _Shares:
@@ -177,6 +180,8 @@ class _Shares:
             shares.rack, shares.rack_size = np.atleast_1d(down("rack")), max(round(fleet.nodes / fleet.racks), 1)
             part = 1.0 if fleet.rack_share is None else float(fleet.rack_share)
             shares.hit = max(part * shares.rack_size, 1.0)
+        used = ("system", "rack") if shares.rack_size else ("system",)
+        shares.left_out = FailuresByScope.of_parameters(source).left_out(*used)
         if n_draws is None and "mtbf.system" in values:
             shares.system = float(down("system"))
         return shares

@@ -8,7 +8,8 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.errors import ArgumentError, ReadError, RelfitError
+from relfit.base.settings_advice import in_settings
 from relfit.base.units import hours
 from relfit.fitting.families import Weibull
 from relfit.fleet.calibration.files import read_parameters
@@ -93,9 +94,13 @@ class FailureTable(Settings):
     fixed: bool = False
     nodes_per_group: int | None = Field(None, ge=1)
     file: Path | None = None
+    columns: dict[str, Any] = Field(default_factory=dict)
+    """Of a log that is a table: what its columns are, as for `relfit.read`."""
 
     def source(self) -> Failures:
         """The source of failures."""
+        if self.columns and self.kind != "log":
+            raise ArgumentError(f"failures of kind {self.kind} have no columns to name", remedy="leave out columns")
         if self.kind in ("replay", "log", "calibrated"):
             if self.file is None:
                 raise ArgumentError(f"failures of kind {self.kind} need a file", remedy='write file = "..."')
@@ -107,7 +112,7 @@ class FailureTable(Settings):
                 return CalibratedFailures(
                     parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group, repair=staged
                 )
-            return read_failures(self.file) if self.kind == "replay" else ReplayedFailures.from_log(read(self.file))
+            return read_failures(self.file) if self.kind == "replay" else self._of_log(self.file)
         if self.mtbf is None:
             raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')
         if self.kind == "system":
@@ -120,6 +125,13 @@ class FailureTable(Settings):
         if self.kind == "nodes":
             return NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
         return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
+
+    def _of_log(self, file: Path) -> ReplayedFailures:
+        """The failures of a log."""
+        try:
+            return ReplayedFailures.from_log(read(file, **self.columns))
+        except RelfitError as error:
+            raise ReadError(in_settings(error)) from None
 
 
 class CheckpointConfig(Settings):

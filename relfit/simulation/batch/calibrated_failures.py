@@ -13,12 +13,12 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.rescaled import Rescaled
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.simulation.batch.failure_processes import Together
 from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
 from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
-from relfit.simulation.engine.rescaled import Rescaled
 
 __all__ = ["CalibratedFailures"]
 
@@ -27,8 +27,9 @@ __all__ = ["CalibratedFailures"]
 class CalibratedFailures(Failures):
     """Failures of every scope by calibrated parameters, each with its own repairs.
 
-    Nodes fail by ``failure``, else by ``mtbf.node``, at rates that differ where ``failure.spread`` or ``bad_nodes``
-    says so (drawn afresh for each run), and are of steady-state ages when the simulation starts. Racks fail by
+    Nodes fail by ``failure`` with the mean ``mtbf.node`` (exponentially without ``failure``), at rates that differ
+    where ``failure.spread`` or ``bad_nodes`` says so (drawn afresh for each run), and are of steady-state ages when the
+    simulation starts. Racks fail by
     ``mtbf.rack``, groups of nodes by ``mtbf.group`` and the system by ``mtbf.system``, as Poisson processes; the first
     two strike the share ``fleet.rack_share`` of a rack, or ``fleet.group_share`` of all nodes, which are down for
     ``mttr.rack_node`` or ``mttr.group_node`` on average. Repairs of nodes have the distribution ``repair``, rescaled to
@@ -108,7 +109,7 @@ class CalibratedFailures(Failures):
 
     def _lives(self, n_nodes: int, rng: np.random.Generator) -> Distribution:
         failures, mean = self._by_scope, self._by_scope.node.mtbf
-        rates, life = failures.relative_rates(rng, n_nodes), failures.times
+        rates, life = failures.relative_rates(rng, n_nodes), failures.life
         if life is not None:
             if np.ptp(rates) == 0.0:
                 return life

@@ -235,6 +235,8 @@ class ReplayedFailures(Failures):
         Seconds until the node is back.
     labels : pandas.Index, optional
         Names of the nodes.
+    dates : tuple of str, optional
+        Start and end of the log that they are from.
 
     Raises
     ------
@@ -246,6 +248,7 @@ class ReplayedFailures(Failures):
     node: IntArray
     repair: FloatArray
     labels: pd.Index | None = None
+    dates: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
         time, node, repair = (np.atleast_1d(np.asarray(v)) for v in (self.time, self.node, self.repair))
@@ -279,7 +282,8 @@ class ReplayedFailures(Failures):
         ]
         time, node, length = (np.concatenate(part) for part in zip(*parts, strict=True))
         unit = NANOSECONDS_PER_HOUR / HOUR
-        return cls((time - begun) / unit, node, length / unit, nodes.groups)
+        dates = (log.window.start.isoformat(), log.window.end.isoformat())
+        return cls((time - begun) / unit, node, length / unit, nodes.groups, dates)
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
         """The list, a failure of all nodes as one failure of each."""

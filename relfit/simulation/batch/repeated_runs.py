@@ -33,10 +33,13 @@ class BatchRuns(Result):
         One row per run: `BatchRun.summary`, and counts of failures, repairs, kills, nodes replaced and gone for good.
     level : float
         Level of the confidence intervals of the means.
+    notes : tuple of str
+        Remarks on the workload, the allocation and replayed failures, of the longest run.
     """
 
     runs: pd.DataFrame
     level: float
+    notes: tuple[str, ...] = ()
 
     @cached_property
     def means(self) -> pd.DataFrame:
@@ -45,15 +48,20 @@ class BatchRuns(Result):
 
     @property
     def headline(self) -> str:
-        """The mean wait over the runs, and the shares of node time lost to failures and spent on checkpoints."""
+        """The mean wait over the runs, and the shares of node time that are lost work and checkpoints."""
         means: Any = self.means.to_dict("index")
         wait, saves = means["mean_wait"], float(means["checkpoints"]["mean"])
         hours = (wait[name] / 3600.0 for name in ("mean", "low", "high"))
         return (
             f"{count(len(self.runs), 'run')}: mean wait {duration_interval(*hours)}, "
-            f"{percent(float(means['wasted']['mean']), 2)} of the node time lost to failures"
-            + (f", {percent(saves, 2)} spent on checkpoints." if saves > 0.0 else ".")
+            f"{percent(float(means['wasted']['mean']), 2)} of the node time is work lost to failures"
+            + (f", {percent(saves, 2)} is spent on checkpoints." if saves > 0.0 else ".")
         )
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """The headline and the notes."""
+        return (self.headline, *self.notes)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per measure."""
@@ -112,13 +120,14 @@ def simulate_batches(
     share("level", level, zero=False, one=False)
     generators = np.random.default_rng(rng).spawn(n)
 
-    def one(i: int) -> dict[str, float]:
+    def one(i: int) -> tuple[dict[str, float], tuple[str, ...]]:
         run = simulate_batch(workload, cluster, scheduler, rng=generators[i], **settings)
-        return {**run.summary, **{name: run.counts[name] for name in _COUNTS}}
+        return {**run.summary, **{name: run.counts[name] for name in _COUNTS}}, run.notes
 
     def tell(done: int) -> None:
         if progress is not None:
             progress(f"simulating: {done:,} of {n:,} runs", done / n)
 
-    rows = replicate(one, range(n), workers or _THREADS, tell)
-    return BatchRuns(pd.DataFrame(rows), float(level))
+    results = replicate(one, range(n), workers or _THREADS, tell)
+    _, notes = max(results, key=lambda result: result[0]["makespan"])
+    return BatchRuns(pd.DataFrame([row for row, _ in results]), float(level), notes)

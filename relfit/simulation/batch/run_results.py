@@ -14,6 +14,7 @@ from relfit.simulation.batch.batch_driver import Drive, Progress, Simulation, dr
 from relfit.simulation.batch.batch_results import STATUS, BatchRun
 from relfit.simulation.batch.batch_settings import Saving
 from relfit.simulation.batch.failure_processes import Table
+from relfit.simulation.batch.log_dates import replayed_dates
 from relfit.simulation.batch.several_classes import class_labels
 from relfit.simulation.batch.simulation_files import described, write_simulation
 
@@ -81,6 +82,8 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
     if counts["not_adjacent"]:
         notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+    now = max(float(state.now), run.start)
+    notes += filter(None, (replayed_dates(source, run.start, now) for source in run.part.failures))
     log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
     return BatchRun(
         table,
@@ -88,7 +91,7 @@ def _result(run: Drive, complete: bool) -> BatchRun:
         run.settings,
         counts,
         complete,
-        max(float(state.now), run.start),
+        now,
         run.seconds,
         log,
         tuple(notes),

@@ -17,7 +17,7 @@ import pandas as pd
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, rounded_interval
+from relfit.base.text import count, duration_interval, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.alike_cells import alike
@@ -199,13 +199,13 @@ class CampaignResults(Result):
         if self.runs.empty or not np.isfinite(self.of()["mean"]).any():
             why = " yet" if self.missing else f": {self.output} is not a number in any run" if len(self.runs) else ""
             return f"{text}: no results{why}."
-        table, most = self.of(), self.campaign.get("best") == "most"
-        mean = table["mean"].to_numpy(dtype=np.float64)
-        best: Any = table.iloc[int(np.nanargmax(mean) if most else np.nanargmin(mean))]
+        most, unit = self.campaign.get("best") == "most", self.unit(self.output)
+        best: Any = self.of().sort_values("mean", ascending=not most, kind="stable").iloc[0]
         where = ", ".join(self.setting(str(name), value) for name, value in best[self.parameters].dropna().items())
-        hours = self.campaign["run"] == "training" and self.unit(self.output) == "min"
-        mean, low, high = best[["mean", "low", "high"]].astype(np.float64) / (60.0 if hours else 1.0)
-        value = rounded_interval(mean, low, high, "h" if hours else self.unit(self.output))
+        per = 3600.0 if unit == "s" else 60.0 if unit == "min" and self.campaign["run"] == "training" else 1.0
+        mean, low, high = best[["mean", "low", "high"]].astype(np.float64) / per
+        value = rounded_interval(mean, low, high, "h" if per == 60.0 else unit)
+        value = duration_interval(mean, low, high) if unit == "s" else value
         others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""

@@ -11,10 +11,10 @@ from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.exponential import Exponential
+from relfit.fitting.families.rescaled import Rescaled
 from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, device_failures
 from relfit.simulation.engine.repair_stages import StagedRepairs
-from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.sparing.sparing_state import DeviceRepairs, Setup
 
@@ -81,9 +81,8 @@ class DeviceTimes:
     def of_parameters(cls, parameters: Parameters) -> DeviceTimes:
         """The calibrated distributions, rescaled to the calibrated means; exponential where there is none.
 
-        Trays have the distribution of ``failure`` with the mean ``mtbf.node`` (it was fitted to all outages of a node,
-        those of its rack among them). Repairs are quick and slow exponential ones where both are known, else have the
-        distribution of ``repair``. Racks fail exponentially.
+        Trays have the distribution of ``failure`` with the mean ``mtbf.node``. Repairs are quick and slow exponential
+        ones where both are known, else have the distribution of ``repair``. Racks fail exponentially.
 
         Raises
         ------
@@ -101,8 +100,7 @@ class DeviceTimes:
         plain = cls.exponential(means)
         tray, repair = plain.tray, plain.repair
         failures = FailuresByScope.of_parameters(parameters)
-        if failures.times is not None:
-            tray = Rescaled("failure", failures.times, float(means.mtbf_tray))
+        tray = tray if failures.life is None else failures.life
         if failures.kinds is not None and all(failures.kinds[:2]):
             quick, slow, part = failures.kinds
             factor = float(means.mttr) / (part * quick + (1.0 - part) * slow)

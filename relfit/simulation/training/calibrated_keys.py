@@ -11,9 +11,9 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.fleet.calibration.exports import airesim_values
 
-__all__ = ["calibrated_values"]
+__all__ = ["SCOPES", "calibrated_values"]
 
-_NAMES = {"rack": "rack", "system": "cluster"}
+SCOPES = {"rack": "rack", "system": "cluster"}
 _MANUAL = ("manual_repair_time", "manual_repair", "manual_crews", "manual_hours", "manual_days")
 _AUTO = ("auto_repair_time", "auto_repair")
 _FAILED = ("auto_repair_fail_prob", "manual_repair_fail_prob")
@@ -49,7 +49,9 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
         values["auto_repair_time"] = 60.0 * failures.node.mttr  # racks and the cluster have their own
         if parameters.repair is not None:
             values["auto_repair"] = parameters.repair
-    for scope, name in ((scope, _NAMES[scope.name]) for scope in failures.wider if scope.name in _NAMES):
+    if parameters.fleet.nodes and parameters.fleet.racks:
+        values["rack_size"] = max(round(parameters.fleet.nodes / parameters.fleet.racks), 1)
+    for scope, name in ((scope, SCOPES[scope.name]) for scope in failures.wider if scope.name in SCOPES):
         values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
         if scope.mttr is not None:
             values[f"{name}_repair_time"] = 60.0 * scope.mttr

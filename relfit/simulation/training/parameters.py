@@ -14,11 +14,11 @@ from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours, rate_per_hour
-from relfit.fleet.calibration import FittedFamily, Parameters, read_parameters
+from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters, read_parameters
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
-from relfit.simulation.training.calibrated_keys import calibrated_values
+from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
 
 __all__ = ["RepeatedRepairs", "Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
 
@@ -301,6 +301,11 @@ class TrainingParameters(Settings):
         """Whether servers can be beyond repair, or are replaced."""
         return max(self.beyond_repair_prob) > 0.0 or self.replacement_time is not None
 
+    @property
+    def left_out(self) -> str:
+        """The calibrated failures of scopes that are not simulated; "" without any."""
+        return "" if self._calibrated is None else FailuresByScope.of_parameters(self._calibrated).left_out(*SCOPES)
+
     def but(self, **changes: object) -> TrainingParameters:
         """The same parameters with other values, checked as by `training_parameters`.
 
@@ -336,8 +341,8 @@ def training_parameters(
         Keys of `TrainingParameters`, and ``calibrated``.
     calibrated : Parameters, str or Path, optional
         As `relfit.calibrate` gives them, or their file: the rate and the distribution of times to failure, bad nodes,
-        repairs, failures of racks and of the complete system. `values` and `others` take precedence: a mean rescales
-        the calibrated distribution, another distribution replaces it.
+        repairs, failures of racks and of the complete system, and the size of a rack. `values` and `others` take
+        precedence: a mean rescales the calibrated distribution, another distribution replaces it.
     **others
         Further keys, which take precedence over `values`.
 

@@ -12,12 +12,12 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.lognormal import Lognormal
+from relfit.fitting.families.rescaled import Rescaled
 from relfit.fitting.families.weibull import Weibull
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.random_streams import new_streams
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.repair_stages import HISTORIES, by_repairs
-from relfit.simulation.engine.rescaled import Rescaled
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop

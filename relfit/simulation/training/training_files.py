@@ -6,6 +6,7 @@ from pathlib import Path
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.fleet.calibration import read_parameters
+from relfit.fleet.calibration.files import is_parameter_file
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.training.parameters import TrainingParameters, training_parameters
 
@@ -40,6 +41,9 @@ def read_training(path: str | Path, **others: object) -> TrainingParameters:
     if kind is None:
         raise ReadError(f"{place} does not end in {', '.join(_KINDS)}", remedy="the ending names the format")
     values = read_settings(place, kind, "settings of a training cluster", "write lines such as recovery_time = 20")
+    if "calibrated" not in values and not {"mtbf", "mttr"}.isdisjoint(values) and is_parameter_file(place):
+        remedy = f'write a file of the cluster and its job, with the line calibrated = "{place.name}"'
+        raise ReadError("this is a file of calibrated parameters, not of a training cluster", path=place, remedy=remedy)
     calibrated = values.pop("calibrated", None)
     if calibrated is not None and not isinstance(calibrated, str):
         raise ReadError(f"{place}: calibrated is not text", remedy="name a parameter file, as 'params.toml'")

@@ -140,10 +140,11 @@ class TrainingSimulation(Result):
     @property
     def headline(self) -> str:
         """Time and effective training ratio."""
-        hours = self.outputs.loc["total_training_time"] / 60.0
+        hours: Any = self.outputs.loc["total_training_time"] / 60.0
         n, depleted = len(self.whole), int(self.whole["depleted"].sum())
         runs = f"{n} run{'s' if n > 1 else ''}"
-        time = f"{hours['mean']:,.0f} h" + (f" ({hours['low']:,.0f}-{hours['high']:,.0f})" if n > 1 else "")
+        mean, low, high = (number(hours[name]) for name in ("mean", "low", "high"))
+        time = f"{mean} h ({low}-{high})" if n > 1 else f"{mean} h"
         if depleted == n:
             return f"training does not finish: after {time} too few servers are left, over {runs}"
         end = f"; in {depleted} of {n} runs too few servers were left to finish" if depleted else ""
@@ -168,6 +169,7 @@ class TrainingSimulation(Result):
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
             missing_standbys(self.parameters),
+            self.parameters.left_out,
             assumed(self.parameters),
         )
         return (self.headline, *self._each_job, *filter(None, lines))
@@ -178,7 +180,7 @@ class TrainingSimulation(Result):
         if len(self.jobs) == 1:
             return ()
         hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
-        return ("jobs: " + ", ".join(f"{name} takes {hours[name]:,.0f} h" for name in self.jobs),)
+        return ("jobs: " + ", ".join(f"{name} takes {number(hours[name])} h" for name in self.jobs),)
 
     def to_dict(self) -> dict[str, Any]:
         """Outputs by name, also by the published program's names; number of replications, seconds, level."""

@@ -27,6 +27,8 @@ def assumed(params: TrainingParameters) -> str:
     if params.systematic_failure_fraction == 0.0 or params.systematic_failure_rate_multiplier == 0.0:
         chosen |= {"auto_repair_fail_prob", "manual_repair_fail_prob"}  # a failed repair leaves a bad server bad
     chosen |= {f"{name}_time" for name in ("auto_repair", "manual_repair") if getattr(params, name) is not None}
+    if params.rack_failure_rate == 0.0 and params.host_selection != "packed":
+        chosen |= {"rack_size"}
     if params.checkpoint_every or params.checkpoint_save:
         chosen |= {"checkpoint_every"}
     if max(repeated.prob_auto_to_manual or (params.prob_auto_to_manual,)) == 0.0:
@@ -42,6 +44,7 @@ def assumed(params: TrainingParameters) -> str:
         "prob_auto_to_manual": f"{percent(params.prob_auto_to_manual)} of automatic repairs lead to a manual one",
         "manual_repair_time": f"manual repairs take {duration(params.manual_repair_time / 60.0)}",
         "manual_repair_fail_prob": f"{percent(params.manual_repair_fail_prob)} of manual ones leave a bad server bad",
+        "rack_size": f"racks have {params.rack_size} servers",
         "checkpoint_every": "no work is lost at a failure",
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)

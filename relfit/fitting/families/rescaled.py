@@ -1,4 +1,4 @@
-"""`Rescaled`: a distribution with another mean, of the same shape."""
+"""`with_mean`: a distribution with another mean, of the same shape."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
+from relfit.fitting.families.exponential import Exponential
+from relfit.fitting.families.weibull import Weibull
 
-__all__ = ["Rescaled"]
+__all__ = ["Rescaled", "with_mean"]
 
 
 @dataclass(frozen=True)
@@ -65,3 +67,40 @@ class Rescaled(Distribution):
     def mean(self) -> FloatArray:
         """The mean that was asked for."""
         return np.asarray(self.to_mean)
+
+    def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
+        """As of `Distribution`."""
+        return self.of.log_integrated_tail(np.asarray(time, dtype=np.float64) / self.factor) + np.log(self.factor)
+
+    def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray | None:
+        lives = self.of._length_biased(shape, rng)
+        return None if lives is None else self.factor * lives
+
+
+def with_mean(name: str, family: Distribution, mean: float | None) -> Distribution:
+    """A distribution with all times multiplied so that its mean is `mean`; exponential and Weibull ones stay such.
+
+    Parameters
+    ----------
+    name : str
+        What the times are, for the error.
+    family : Distribution
+    mean : float, optional
+        Hours; the distribution stays as it is without one.
+
+    Raises
+    ------
+    ArgumentError
+        When `family` has no finite mean.
+
+    Examples
+    --------
+    >>> with_mean("failure", Weibull(0.7, 1000.0), 2000.0).mean().round(6).item()
+    2000.0
+    """
+    if mean is None:
+        return family
+    rescaled = Rescaled(name, family, mean)
+    if isinstance(family, Exponential):
+        return Exponential(family.rate / rescaled.factor)
+    return Weibull(family.shape, family.scale * rescaled.factor) if isinstance(family, Weibull) else rescaled
