@@ -101,6 +101,12 @@ class JobRate:
         return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
 
     @property
+    def with_spares(self) -> JobRate:
+        """The same failures, after which spares take over at once."""
+        scopes = tuple(replace(scope, mttr=0.0, mttr_node=None) for scope in self.scopes)
+        return replace(self, scopes=scopes, longer=None, drawn=None)
+
+    @property
     def mtbf(self) -> Any:
         """Mean hours between the failures of the job."""
         return self.mtbf_of(np.array([self.nodes]))[..., 0]
