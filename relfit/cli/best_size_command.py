@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import count, number, percent
+from relfit.base.text import count, duration, number, percent
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -31,7 +31,7 @@ _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that
 _UNITS = {
     "length": "length (h)",
-    "lost": "lost (h)",
+    "lost": "first failure after (h)",
     "expected": "expected (h)",
     "checkpoint_every": "checkpoint every (h)",
 }
@@ -192,6 +192,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     lines = [
         *([] if period is None else [period.headline]),
         best.headline,
+        _replaced(best, chosen.n_nodes),
         done.headline,
         *([repr(chosen)] if details else []),
         *left_out,
@@ -207,6 +208,16 @@ def nodes(  # noqa: PLR0913 - one argument per option
     said = ", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else "")
     lines += [f"Nodes, the most reliable first: {said}.", *([] if details else [output.TABLES])]
     output.print_lines([*lines, *written])
+
+
+def _replaced(best: BestSize, total: int) -> str:
+    """That failed nodes are replaced, and how many nodes there are for it."""
+    left = total - best.best
+    there = f"{count(left, 'node')} of {total:,} {'is' if left == 1 else 'are'} left for it" if left else "none is left"
+    return (
+        f"This takes failed nodes as replaced within the restart ({duration(best.job.restart)}); {there}. "
+        "A job without spares waits for repairs: relfit plan checkpoint PARAMS --nodes N --work TIME."
+    )
 
 
 def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:

@@ -37,7 +37,8 @@ class BestSize(Result):
         Numbers of nodes, rising.
     lengths, log_expected, success, lost : ndarray, shape (m,)
         Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
-        failure; mean hours lost in a failed attempt (the mean time to failure in the paper's convention).
+        failure; mean hours until the first failure of an attempt that fails, lost without checkpoints (the mean time
+        to failure in the paper's convention).
     checkpoint_every : ndarray, shape (m,)
         Hours of work between two checkpoints: the requested ones, or the best for the size; NaN without checkpoints.
     order : ndarray of int, shape (K,)
