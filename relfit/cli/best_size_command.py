@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import count, number, percent
+from relfit.base.text import count, duration, number, percent
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -31,7 +31,7 @@ _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that
 _UNITS = {
     "length": "length (h)",
-    "lost": "lost (h)",
+    "lost": "first failure after (h)",
     "expected": "expected (h)",
     "checkpoint_every": "checkpoint every (h)",
 }
@@ -106,6 +106,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
     k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
     tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
+    repair: Annotated[str | None, opt.option("TIME", "Mean time to repair; without spares a job waits for it.")] = None,
     rule: Annotated[str, opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.")] = "least",
     convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact or paper.")] = "exact",
     after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
@@ -125,6 +126,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         "--k-min": k_min != 1,
         "--k-max": k_max,
         "--tolerate": tolerate or None,
+        "--repair": repair,
         "--deadline": deadline,
         "--plot": to.plot,
     }
@@ -148,7 +150,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         )
     drawn.check()
     limit = None if deadline is None else checked.duration("--deadline", deadline, positive=True)
-    job = asked.job()
+    job, hours = asked.job(), 0.0 if repair is None else checked.duration("--repair", repair)
     from relfit.system.uncertainty import check_work
 
     with ProgressSteps("reading", "fitting", "choosing") as steps:
@@ -166,6 +168,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
             job,
             k_min=k_min,
             k_max=k_max,
+            repair=hours,
             rule=rule,
             convention=convention,
             after_failure=after_failure,
@@ -192,6 +195,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     lines = [
         *([] if period is None else [period.headline]),
         best.headline,
+        _replaced(best, chosen.n_nodes, hours),
         done.headline,
         *([repr(chosen)] if details else []),
         *left_out,
@@ -207,6 +211,18 @@ def nodes(  # noqa: PLR0913 - one argument per option
     said = ", ".join(names) + (f" and {more} more (--json has all)" if more > 0 else "")
     lines += [f"Nodes, the most reliable first: {said}.", *([] if details else [output.TABLES])]
     output.print_lines([*lines, *written])
+
+
+def _replaced(best: BestSize, total: int, repair: float) -> str:
+    """That failed nodes are replaced, and how many nodes there are for it; or that the job waits for their repair."""
+    if repair and best.restarts is not None:
+        return f"Without spares: after a failure {duration(float(best.restarts[best.place]))} until all nodes are up."
+    left = total - best.best
+    there = f"{count(left, 'node')} of {total:,} {'is' if left == 1 else 'are'} left for it" if left else "none is left"
+    return (
+        f"This takes failed nodes as replaced within the restart ({duration(best.job.restart)}); {there}. "
+        "For a job without spares, which waits for repairs, give --repair TIME."
+    )
 
 
 def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:

@@ -215,6 +215,7 @@ def trend(
             _nodes_now(answers, reading.study(full_log, level=level))
         steps.next()
         _repair_kinds(answers, study)
+        _repair_clock(answers, study)
         if log.question is None:
             _availability(answers, study)
         steps.next()
@@ -395,6 +396,14 @@ def _repair_kinds(answers: Answers, study: rf.Study) -> None:
             ("repair_kinds", partial(rf.plotting.repair_classes, result)),
             ("repair_times", partial(rf.plotting.repair_times, result)),
         ]
+
+
+def _repair_clock(answers: Answers, study: rf.Study) -> None:
+    with answers.asking("repair_clock", "Do repairs depend on the weekday or the time of day") as answer:
+        result = rf.screening.repair_clock(study.used.log)
+        answer.text, answer.document = result.headline, result.to_dict
+        answer.tables = {"repairs_by_clock": result.table}
+        answer.shown = {"mean hours to repair, by the time of the failure": result.table}
 
 
 def _availability(answers: Answers, study: rf.Study) -> None:

@@ -16,9 +16,11 @@ from relfit.base.errors import ArgumentError
 from relfit.base.text import count, duration
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures, draw_parameters
 from relfit.fleet.calibration.failures_by_scope import counted_share
+from relfit.fleet.incident_scopes import SCOPES
 
 __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wait_for_repair"]
 
+_TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
 
 
@@ -36,6 +38,7 @@ class JobRate:
     """Wait until all nodes of a job are up relative to the mean repair, by size, if counted."""
     counted: Sequence[tuple[float, float]] | None = None
     """Size of a job, and its counted failure rate relative to that from the rates of the scopes."""
+    scatter: Any = 0.0  # of the number of nodes down, as fleet.down_scatter
 
     @property
     def premise(self) -> str:
@@ -47,11 +50,13 @@ class JobRate:
         """The nodes, and how they fail."""
         return f"{count(self.nodes, 'node')} that fail{'s' if self.nodes == 1 else ''} {self.like}"
 
-    def _total(self, sizes: npt.ArrayLike, wide: bool | None = None, repair: bool = False) -> FloatArray:
+    def _total(
+        self, sizes: npt.ArrayLike, wide: bool | None = None, repair: bool = False, names: Sequence[str] = SCOPES
+    ) -> FloatArray:
         """Failures per hour, or hours of repair per hour, of jobs on this many nodes, along a last axis."""
         total = np.zeros(np.shape(sizes))
         for scope in self.scopes:
-            if wide is None or scope.is_wide == wide:
+            if scope.name in names and (wide is None or scope.is_wide == wide):
                 total = total + scope.rate_of(sizes) * (scope.repair_of(sizes) if repair else 1.0)
         if not self.counted:
             return total
@@ -89,8 +94,17 @@ class JobRate:
     def wait_of(self, sizes: npt.ArrayLike) -> Any:
         """Mean hours until all nodes of such jobs are up again after a failure, along a last axis."""
         if self.longer is None:
-            return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes))
+            every = self._total(sizes, repair=True)
+            together = self._total(sizes, repair=True, names=_TOGETHER) / np.maximum(every, 1e-300)
+            scatter = np.asarray(self.scatter)[..., None] if np.any(self.scatter) else 0.0
+            return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes), scatter, together)
         return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
+
+    @property
+    def with_spares(self) -> JobRate:
+        """The same failures, after which spares take over at once."""
+        scopes = tuple(replace(scope, mttr=0.0, mttr_node=None) for scope in self.scopes)
+        return replace(self, scopes=scopes, longer=None, drawn=None)
 
     @property
     def mtbf(self) -> Any:
@@ -139,7 +153,7 @@ def rate_of_job(
     it with the probability from ``fleet.rack_share`` and ``fleet.group_share`` (1 if they are missing); for a group,
     counts in ``fleet.group_hits`` take precedence. Counts in ``fleet.job_failures`` correct the sum. A job waits until
     all its nodes that were hit are repaired: ``mttr.rack_node`` for one, ``mttr.rack`` for all that an incident hit,
-    and between these in proportion to the nodes of the job.
+    and between these in proportion to the nodes of the job. Nodes are down together by ``fleet.down_scatter``.
 
     Examples
     --------
@@ -168,20 +182,28 @@ def rate_of_job(
     return replace(rate, waits=wait_for_repair(repair, wait=float(rate.wait))[1])
 
 
-def until_all_are_up(mtbf: Durations, repair: Durations) -> FloatArray:
+def until_all_are_up(
+    mtbf: Durations, repair: Durations, scatter: FloatArray | float = 0.0, together: FloatArray | float = 1.0
+) -> FloatArray:
     """Mean hours from a failure until all nodes of a job are up again.
 
     Nodes continue to fail while others are repaired: this is the busy period of a queue with infinitely many servers,
-    for any distribution of repairs (Takacs 1962). Arguments are hours.
+    for any distribution of repairs (Takacs 1962). Arguments are hours. With a `scatter`, as ``fleet.down_scatter``, a
+    share `together` of the repairs has a level in common, of a gamma distribution with this relative variance.
 
     Examples
     --------
     >>> until_all_are_up([20.0, 2.0], 2.0).round(2).tolist()
     [2.1, 3.44]
+    >>> until_all_are_up([20.0, 2.0], 2.0, 1.0).round(2).tolist()
+    [2.0, 2.0]
     """
     between, hours = np.asarray(mtbf, dtype=np.float64), np.asarray(repair, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.where(hours > 0.0, between * np.expm1(hours / between), 0.0)
+        down = hours / between
+        if np.any(scatter):  # minus the logarithm of the share of time in which all are up
+            down = down * (1.0 - together) + np.log1p(scatter * down * together) / scatter
+        return np.where(hours > 0.0, between * np.expm1(down), 0.0)
 
 
 def repairs_in_words(wait: float) -> str:
@@ -222,7 +244,8 @@ def _of_parameters(
     def scoped(of: FailuresByScope) -> tuple[ScopeFailures, ...]:
         return tuple(scope if hours is None else replace(scope, mttr=hours, mttr_node=None) for scope in of.placed)
 
-    means = JobRate(scoped(failures), size, counted=failures.job_failures)
+    scatter = parameters.values().get("fleet.down_scatter", 0.0)
+    means = JobRate(scoped(failures), size, counted=failures.job_failures, scatter=scatter)
     groups = next((scope for scope in means.scopes if scope.name == "group"), None)
     if groups is not None and groups.hits and groups.mttr_name and hours is None:
         means = replace(means, longer=partial(_longer, means, groups.hits))
@@ -232,9 +255,8 @@ def _of_parameters(
     names = [f"mtbf.{single if scope.name == 'node' else scope.name}" for scope in means.scopes]
     if any(name not in parameters.unknown_uncertainty for name in [*names, *(keys if hours is None else ())]):
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
-        drawn = JobRate(
-            scoped(FailuresByScope.of_parameters(parameters, draws)), size, longer=means.longer, counted=means.counted
-        )
+        scopes = scoped(FailuresByScope.of_parameters(parameters, draws))
+        drawn = replace(means, scopes=scopes, scatter=draws["fleet.down_scatter"] if scatter else 0.0)
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
     basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")

@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.regression import attribute_effects
+from relfit.analyses.screening import repair_clock
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
@@ -81,6 +82,9 @@ def repairs(m: ReportData) -> Section | str:
         best = kinds.best()
         if (best["status"] == "ok").any():
             sentences.append(kinds.headline)
+        clock = repair_clock(m.part)
+        if clock.depends:
+            sentences.append(clock.headline)
         if m.failures >= FEWEST:
             figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
     table = fit_table("repair-fits", "Distributions fitted to the times to repair", tested)

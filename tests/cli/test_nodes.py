@@ -24,6 +24,11 @@ def test_answer(capsys, tmp_path) -> None:
     shown = capsys.readouterr().out
     assert "Best on " in shown
     assert "done within 40 h with probability" in shown
+    said = re.search(
+        r"replaced within the restart \(0 .*\); (\d+) nodes of 64 are left for it", " ".join(shown.split())
+    )
+    assert said is not None
+    assert int(said[1]) == 64 - pd.read_csv(out).set_index("nodes")["expected"].idxmin()
     assert len(out.read_text().splitlines()) == 41
     assert plot.stat().st_size > 10_000
 

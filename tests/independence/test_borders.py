@@ -186,10 +186,10 @@ def test_the_p_value_of_a_cycle_is_that_which_is_compared() -> None:
     """Two cycles are tested, so twice the p-value of each stands in the sentence, beside what it is compared with."""
     result = replace(_cycles(0.0085, 0.3), alpha=0.01)
     assert not result.depends
-    assert result.headline.count("cycle shows (p = 0.017, above 0.01)") == 2
+    assert result.headline.count("cycle of failures shows (p = 0.017, above 0.01)") == 2
     assert result.p_adjusted.tolist() == [0.017, 0.017]
     assert result.to_dict()["p_adjusted"] == [0.017, 0.017]
-    assert replace(result, alpha=0.02).headline.startswith("There is a daily cycle (p = 0.017)")
+    assert replace(result, alpha=0.02).headline.startswith("There is a daily cycle of failures (p = 0.017)")
 
 
 def test_a_peak_is_a_time_of_the_day_and_of_the_week() -> None:

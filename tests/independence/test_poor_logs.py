@@ -28,6 +28,7 @@ from relfit.analyses.screening import (
     change_points,
     incidents,
     outlier_nodes,
+    repair_clock,
     repair_kinds,
     repeat_failures,
     stable_period,
@@ -69,6 +70,7 @@ FUNCTIONS: dict[str, tuple[Callable[[FailureLog], Any], Callable[[Any], str]]] =
     ),
     "bursts": (bursts, lambda r: str(r.depends)),
     "repeat_failures": (repeat_failures, lambda r: str(len(r.repeats))),
+    "repair_clock": (repair_clock, lambda r: {None: "too_few", True: "yes", False: "no"}[r.depends]),
     "repair_kinds": (repair_kinds, lambda r: " ".join(sorted(set(r.table["status"])))),
     "by_cause": (by_cause, lambda r: str(len(r.table))),
     "by_node": (by_node, lambda r: str(int(r["events"].sum()))),
@@ -124,6 +126,7 @@ ANSWERS = answers(
             "too_few | too_few | too_few | too_few | not_found | too_few | too_few | too_few | too_few |  | too_few "
             "| too_few | too_few | too_few |  | "
         ),
+        "repair_clock": " | ".join(["too_few"] * 14 + ["! lifetimes"] * 2),
         "bursts": (
             "None | None | None | None | None | None | None | None | None | None | None | ! span | None | None "
             "| ! lifetimes | ! lifetimes"

@@ -304,3 +304,20 @@ def test_equal_nodes_are_ordered_by_position_whatever_the_last_bits(monkeypatch:
     system = System(Weibull(0.8, 1000.0), [600.0] * 5)
     monkeypatch.setattr(type(system), "node_cumulative_hazards", lambda self, horizon: hazards + bits)
     assert most_reliable_first(system, 24.0).tolist() == [3, 1, 0, 2, 4]
+
+
+@pytest.mark.parametrize("checkpoint", [None, Checkpoint(save="5min", restore="5min"), Checkpoint(1.0, "5min", "5min")])
+def test_without_spares_a_job_waits_until_all_nodes_are_up(checkpoint: Checkpoint | None) -> None:
+    """As on a system whose restart is the busy period of repairs; the best size is smaller for it."""
+    system, job = System(Exponential([1 / 866.0] * 128)), Job("10000h", Amdahl(0.999), "10min", checkpoint)
+    best = best_size(system, job, repair="17.6h")
+    rate = best.sizes / 866.0
+    assert best.restarts == pytest.approx(1 / 6 + np.expm1(17.6 * rate) / rate, rel=1e-6)
+    for place in (best.place, 31, 63):
+        alike = Job("10000h", Amdahl(0.999), float(best.restarts[place]), checkpoint)
+        alone = best_size(system, alike, k_min=int(best.sizes[place]), k_max=int(best.sizes[place]))
+        assert best.log_expected[place] == pytest.approx(alone.log_expected[0], rel=1e-9)
+    at_once = best_size(system, job)
+    assert best.best < at_once.best
+    assert at_once.restarts == pytest.approx(np.full(128, 1 / 6))
+    assert np.log(best.completion().expected) == pytest.approx(best.log_expected[best.place], rel=1e-6)

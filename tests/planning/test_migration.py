@@ -372,3 +372,20 @@ def test_false_alarms_need_spares_too() -> None:
     away = (0.8 * 3.5 + 0.8 * 1.0) / 60.0 / 24.0
     direct = next(k for k in range(2**14) if stats.binom.sf(k, 2**14, away / (1.0 + away)) <= 1e-4)
     assert spares_for_alarms(2**14, 24.0, "1min", "2.5min", Predictor(0.8, 0.5), 1e-4) == direct
+
+
+def test_both_answers_where_jobs_wait_for_unpredicted_failures() -> None:
+    """With spares for all failures nothing waits: of checkpoints alone by hand, of migration as with no repair."""
+    costs = Scenario("5min", "5min", "0h", "1min")
+    plan = plan_migration("866h", costs, Predictor(0.5, 0.5), nodes=64, repair="17.6h", mix=1.0)
+    assert plan.with_spares is not None
+    spares = plan.with_spares["spares"]
+    assert spares > plan.spares
+    working = 1.0 - spares / 64.0
+    assert plan.with_spares["checkpoints alone"] == pytest.approx(
+        working * (1 - float(best_waste(866, 1 / 12, 1 / 12)))
+    )
+    at_once = plan_migration("866h", costs, Predictor(0.5, 0.5), nodes=64, repair=0, mix=1.0, spares=int(spares))
+    assert plan.with_spares["migration"] == pytest.approx(at_once.migration_yield)
+    assert plan.advice[0].startswith("This is with spares for predicted failures alone; after others, jobs wait.")
+    assert at_once.with_spares is None

@@ -4,6 +4,7 @@ from relfit.analyses.screening._bursts import bursts
 from relfit.analyses.screening._change_points import change_points, stable_period
 from relfit.analyses.screening._incidents import incidents
 from relfit.analyses.screening._outlier_nodes import OutlierNodes, outlier_nodes
+from relfit.analyses.screening._repair_clock import RepairClock, repair_clock
 from relfit.analyses.screening._repair_kinds import RepairKinds, repair_kinds
 from relfit.analyses.screening._repeat_failures import RepeatFailures, repeat_failures
 from relfit.analyses.screening.bursts_results import Bursts
@@ -18,12 +19,14 @@ __all__ = [
     "Incidents",
     "OutlierNodes",
     "Period",
+    "RepairClock",
     "RepairKinds",
     "RepeatFailures",
     "bursts",
     "change_points",
     "incidents",
     "outlier_nodes",
+    "repair_clock",
     "repair_kinds",
     "repeat_failures",
     "stable_period",

@@ -197,7 +197,7 @@ _NAMES = (
     "bad_nodes.factor",
     "bad_nodes.good_mtbf",
 )
-_LATER = ("mttr.rack_node", "mttr.group_node")
+_LATER = ("mttr.rack_node", "mttr.group_node", "fleet.down_scatter")
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:

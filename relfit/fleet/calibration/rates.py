@@ -16,6 +16,7 @@ from relfit.base.text import number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel, hits_by_size
 from relfit.fleet.calibration.estimated import Estimated
+from relfit.fleet.calibration.nodes_down import down_scatter
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.schema import Check, Mtbf
 from relfit.fleet.incident_scopes import SCOPES
@@ -128,7 +129,8 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
         return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found)
     _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
     racks = len(model.places.racks) or None
-    return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, _shares(model))
+    shares = _shares(model) | {"down_scatter": down_scatter(model, level)}
+    return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, shares)
 
 
 def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:

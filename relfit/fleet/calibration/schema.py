@@ -207,6 +207,7 @@ class Fleet(Model):
         None, description="size of jobs on consecutive nodes, share of group incidents that hit one, share of time up"
     )
     job_failures: list[tuple[Count, Number]] | None = Field(None, description="size, failures relative to mtbf")
+    down_scatter: Ratio | None = Field(None, description="relative variance of the level of nodes down in common")
 
 
 class PeriodUsed(Model):
@@ -289,7 +290,7 @@ class Parameters(Model):
 
     def quantities(self) -> Iterator[tuple[str, Quantity]]:
         """All durations, shares and ratios that are known, each with its dotted name."""
-        for part in ("mtbf", "mttr", "bad_nodes"):
+        for part in ("mtbf", "mttr", "bad_nodes", "fleet"):
             model = getattr(self, part)
             for name in type(model).model_fields:
                 quantity = getattr(model, name)

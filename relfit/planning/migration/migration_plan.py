@@ -78,6 +78,9 @@ class MigrationPlan(Plan):
         Probability of running out of spares.
     waits : str
         A sentence on the wait for repairs.
+    with_spares : dict or None
+        Where jobs wait for repairs: the ``spares`` for all failures and false alarms at this risk (or the requested
+        number), and the yields of ``checkpoints alone`` and ``migration`` if spares take over at once.
     """
 
     by_size: pd.DataFrame
@@ -97,6 +100,7 @@ class MigrationPlan(Plan):
     scenario: Scenario
     risk: float
     waits: str
+    with_spares: dict[str, float] | None = None
 
     _frame: ClassVar[str] = "by_size"
 
@@ -166,6 +170,13 @@ class MigrationPlan(Plan):
     def advice(self) -> tuple[str, ...]:
         """For which jobs migration pays, and from which recall."""
         remarks: list[str] = []
+        if self.with_spares is not None:
+            spares, alone, moving = self.with_spares.values()
+            remarks.append(
+                "This is with spares for predicted failures alone; after others, jobs wait. With "
+                f"{count(int(spares), 'spare')} for all, checkpoints yield {percent(alone)}, "
+                f"migration {percent(moving)}."
+            )
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
             remarks.append(f"It pays for jobs of {int(self.by_size.loc[pays, 'nodes'].min()):,} nodes and more.")
@@ -312,6 +323,7 @@ def plan_migration(
         scenario=scenario,
         risk=risk,
         waits=rate.waits,
+        with_spares=None if predictor is None else machine.with_spares(rate, predictor),
         mtbf=float(rate.node_mtbf),
         source=rate.source,
         level=level,
@@ -379,6 +391,15 @@ class _Machine:
         every = best_predicted_interval(gap, *costs, some)
         working = 1.0 - self.spare_nodes(rate, predictor)[..., None] / self.size
         return every, (1.0 - predicted_waste(gap, every, *costs, some)) * working
+
+    def with_spares(self, rate: JobRate, predictor: Predictor) -> dict[str, float] | None:
+        """Spares for every failure, and both yields where they take over at once; None where no job waits."""
+        spare = float(self.spare_nodes(rate, Predictor(1.0, predictor.precision, predictor.lead)))
+        if not float(rate.wait) > 0.0 or spare >= self.size:
+            return None
+        machine, spared = replace(self, spares=int(spare)), rate.with_spares
+        alone, moving = machine.alone(spared) * (1.0 - spare / self.size), machine.moving(spared, predictor)[1]
+        return {"spares": spare, "checkpoints alone": float(alone), "migration": float(machine.weighted(moving))}
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
         """Yield of migration minus that of checkpoints alone."""

@@ -16,6 +16,7 @@ from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
+from relfit.planning.sparing.job_spares import SparesPlan, plan_spares
 from relfit.system.jobs import Checkpoint
 from relfit.system.jobs.checkpoint import best_interval
 
@@ -24,6 +25,7 @@ __all__ = ["ReplicationPlan", "plan_replication"]
 
 _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _RESTARTS = "Nothing fails while the job restarts; it waits as long with any number of nodes."
+_MOST_SPARED = 5_000  # nodes of a job for which spares are counted
 _MOST_WORK = 1_000_000  # draws times numbers of copies
 _COPIES = "A rack never takes both copies of a process, and failed copies find a node when they are restarted."
 
@@ -56,6 +58,9 @@ class ReplicationPlan(Plan):
         ``save``, ``restore`` and ``restart`` (with the wait for a repair) in hours.
     overhead : float
         Share of speed lost to synchronization of the copies.
+    with_spares : dict or None
+        Where the job waits for repairs: the hot ``spares`` with which it would wait 1 % of the time (`plan_spares`),
+        and the yield of each strategy with them, as a share of all nodes, spares included.
     """
 
     strategies: pd.DataFrame
@@ -69,6 +74,7 @@ class ReplicationPlan(Plan):
     wide_rate: float
     costs: dict[str, float]
     overhead: float
+    with_spares: dict[str, float] | None = None
 
     _frame: ClassVar[str] = "strategies"
 
@@ -76,7 +82,7 @@ class ReplicationPlan(Plan):
     def headline(self) -> str:
         """The best strategy, and the number of nodes from which pairs pay."""
         row = self.strategies[self.strategies["strategy"] == self.best].iloc[0]
-        here = f"At {count(self.nodes, 'node')}"
+        here = f"At {count(self.nodes, 'node')}" + (" without spares" if self.with_spares else "")
         if not float(row["yield"]) > LEAST_PROGRESS:
             return f"{here}, no strategy makes progress: failures come faster than anything can be saved."
         text = f"{here}, {self.best} yield most: {percent(float(row['yield']))} of the node-hours are useful work"
@@ -94,12 +100,17 @@ class ReplicationPlan(Plan):
         """The wait for repairs, and the number of failures that pairs tolerate."""
         pairs = self.strategies[self.strategies["replicas"] == 2].iloc[0]
         nodes = f"{float(pairs['failures']):.3g} nodes fail on average before both copies of a process are lost"
-        return (self.waits, f"Where failed copies of pairs are not restarted, {nodes}.")
+        return (self.waits, *self.advice, f"Where failed copies of pairs are not restarted, {nodes}.")
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Nothing besides the headline."""
-        return ()
+        """The yield with hot spares."""
+        if self.with_spares is None:
+            return ()
+        spares, *yields = self.with_spares.items()
+        shown = ", ".join(f"{name} {percent(share_of)}" for name, share_of in yields)
+        number = count(int(spares[1]), "hot spare")
+        return (f"With {number} that take over at once, of all node-hours: {shown}.",)
 
 
 def plan_replication(
@@ -201,6 +212,15 @@ def plan_replication(
         probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
         breaks = of_draws[1].every(max(1, yields[1].size // 200)).break_even()
     low, high = limits(breaks, level, integer=True)
+    spared = None
+    spares = _spares(source, size, repair) if float(rate.wait) > 0.0 and size <= _MOST_SPARED else None
+    if spares is not None:
+        working = (1.0 - spares.waiting) * size / (size + spares.spares)
+        spared = {"spares": float(spares.spares)} | {
+            row["strategy"]: working
+            * float(CopiedJob(mu, c, r, d - float(rate.wait), row["replicas"], slow, wide).useful(size))
+            for row in rows
+        }
     return ReplicationPlan(
         strategies=table,
         best=str(table.loc[best_row, "strategy"]),
@@ -212,6 +232,7 @@ def plan_replication(
         wide_rate=wide,
         costs={"save": c, "restore": r, "restart": d},
         overhead=slow,
+        with_spares=spared,
         mtbf=mu,
         source=rate.source,
         level=level,
@@ -220,3 +241,11 @@ def plan_replication(
         assumptions=(_COPIES, _RESTARTS, *(() if drawn is None else (NOISE,))),
         premise=rate.premise,
     )
+
+
+def _spares(source: object, size: int, repair: Durations | None) -> SparesPlan | None:
+    """Hot spares of the job; None if no number is enough, or the mean of all repairs is not known."""
+    try:
+        return plan_spares(source, size, repair=repair, n_draws=2)
+    except ArgumentError:
+        return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
@@ -22,6 +24,10 @@ _MOST = 64  # spares beyond as many as the job has nodes
 _DRAWN = 200  # cases of nodes down computed at once
 _TAKES_OVER = "A spare takes over at once, and fails and is repaired like any node; all spares are in the job's system."
 _STEADY = "Repairs begin at once. Nodes and racks fail independently and at constant rates."
+_TOGETHER = "Nodes are down together as often as in the log (fleet.down_scatter {:.2g}); racks fail independently."
+_POINTS = 48  # at which a share of time down that varies is evaluated
+_MOST_ALIKE = 0.5  # correlation of two nodes
+_BEYOND = 1e-9  # probability left out at either end of it
 
 
 class SparesPlan(Plan):
@@ -111,7 +117,8 @@ def plan_spares(
     Notes
     -----
     The job waits while more of its nodes and spares are down than it has spares. A rack takes ``fleet.rack_share`` of
-    its nodes down at once, in addition to what fails by itself.
+    its nodes down at once, in addition to what fails by itself. With ``fleet.down_scatter`` the share of time that
+    nodes are down by themselves varies in common, with a beta distribution: their number is beta-binomial.
 
     Examples
     --------
@@ -146,7 +153,7 @@ def plan_spares(
         source=case.source,
         level=float(level),
         n_draws=0 if drawn is None else drawn.node.size,
-        assumptions=(_TAKES_OVER, _STEADY, *racks, *(() if drawn is None else (NOISE,))),
+        assumptions=(_TAKES_OVER, case.independence, *racks, *(() if drawn is None else (NOISE,))),
     )
 
 
@@ -157,6 +164,7 @@ class _Shares:
         self.node, self.mtbf, self.source = np.atleast_1d(np.asarray(node, dtype=np.float64)), mtbf, source
         self.rack: FloatArray = np.zeros_like(self.node)
         self.rack_size, self.hit, self.system, self.left_out = 0, 0.0, float("nan"), ""
+        self.scatter: FloatArray = np.zeros_like(self.node)
 
     @classmethod
     def of(cls, source: object, repair: Durations | None, n_draws: int | None = None, rng: Seed = 0) -> _Shares:
@@ -176,6 +184,8 @@ class _Shares:
 
         name = f"parameters of {source.name}" if source.name else "parameters"
         shares, fleet = cls(down("node"), float(source.values()["mtbf.node"]), name), source.fleet
+        if "fleet.down_scatter" in values:
+            shares.scatter = shares.scatter + values["fleet.down_scatter"]
         if "mtbf.rack" in values and fleet.nodes and fleet.racks:
             shares.rack, shares.rack_size = np.atleast_1d(down("rack")), max(round(fleet.nodes / fleet.racks), 1)
             part = 1.0 if fleet.rack_share is None else float(fleet.rack_share)
@@ -186,8 +196,18 @@ class _Shares:
             shares.system = float(down("system"))
         return shares
 
+    @property
+    def independence(self) -> str:
+        """Whether nodes fail independently, as a sentence."""
+        return _TOGETHER.format(self.scatter[0]) if self.scatter[0] else _STEADY
+
     def waiting(self, size: int, spares: int) -> FloatArray:
         """Share of the time in which more of all nodes are down than there are spares, for every case."""
+        if self.scatter.any():
+            levels, weights = _varying(self.node, self.scatter)
+            fixed = copy(self)
+            fixed.node, fixed.rack, fixed.scatter = levels.ravel(), np.repeat(self.rack, _POINTS), np.zeros(levels.size)
+            return np.asarray((fixed.waiting(size, spares).reshape(levels.shape) * weights).sum(axis=1))
         parts = np.array_split(np.arange(self.node.size), -(-self.node.size // _DRAWN))
         return np.concatenate([self._down(part, size + spares)[:, spares + 1 :].sum(axis=1) for part in parts])
 
@@ -214,6 +234,18 @@ class _Shares:
         if more:
             together = together + more * wave ** (least + 1) * alone ** (nodes - least - 1)
         return (1.0 - rack) * alone**nodes + rack * together
+
+
+def _varying(share: FloatArray, scatter: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Values and weights, shape (cases, points), of beta-distributed shares with this mean and relative variance."""
+    at, weight = np.polynomial.legendre.leggauss(_POINTS)
+    both = np.minimum(scatter * share / (1.0 - share), _MOST_ALIKE)  # correlation of two nodes
+    a, b = (part[:, None] * (1.0 / both[:, None] - 1.0) for part in (share, 1.0 - share))
+    low, high = special.betaincinv(a, b, _BEYOND), special.betaincinv(a, b, 1.0 - _BEYOND)
+    values = low + (high - low) * 0.5 * (at + 1.0)
+    with np.errstate(divide="ignore"):
+        density = (a - 1.0) * np.log(values) + (b - 1.0) * np.log1p(-values) - special.betaln(a, b)
+    return values, np.exp(density) * 0.5 * weight * (high - low)
 
 
 def _needed(shares: _Shares, size: int, limit: float) -> FloatArray:

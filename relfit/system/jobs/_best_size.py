@@ -37,7 +37,8 @@ class BestSize(Result):
         Numbers of nodes, rising.
     lengths, log_expected, success, lost : ndarray, shape (m,)
         Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
-        failure; mean hours lost in a failed attempt (the mean time to failure in the paper's convention).
+        failure; mean hours until the first failure of an attempt that fails, lost without checkpoints (the mean time
+        to failure in the paper's convention).
     checkpoint_every : ndarray, shape (m,)
         Hours of work between two checkpoints: the requested ones, or the best for the size; NaN without checkpoints.
     order : ndarray of int, shape (K,)
@@ -53,6 +54,8 @@ class BestSize(Result):
         the share of draws in which this size is the best of those listed.
     level : float or None
         Level of the intervals.
+    restarts : ndarray, shape (m,)
+        Hours from a failure to the next start, with the wait for repairs.
     """
 
     system: System
@@ -71,6 +74,7 @@ class BestSize(Result):
     horizon: float
     draws: pd.DataFrame | None = None
     level: float | None = None
+    restarts: FloatArray | None = None
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("system", "order")
 
@@ -131,6 +135,8 @@ class BestSize(Result):
         job, at = self.job, np.flatnonzero(self.sizes == nodes)
         if job.checkpoint is not None and at.size:
             job = replace(job, checkpoint=replace(job.checkpoint, every=float(self.checkpoint_every[at[0]])))
+        if self.restarts is not None:
+            job = replace(job, restart=float(np.interp(nodes, self.sizes, self.restarts)))
         system, how = self.system.take(self.order[: nodes + spares]), (self.convention, self.after_failure)
         return completion_time(system, job, size=nodes, convention=how[0], after_failure=how[1])
 
@@ -185,7 +191,7 @@ class BestSize(Result):
         return {**super().to_dict(), **best, "status": self.status, "nodes": [str(name) for name in self.nodes]}
 
 
-def best_size(
+def best_size(  # noqa: PLR0913 - as for `completion_time`, and the sizes
     system: System,
     job: Job | Durations,
     *,
@@ -193,6 +199,7 @@ def best_size(
     k_max: int | None = None,
     order: str | npt.ArrayLike = "reliability",
     horizon: Durations | None = None,
+    repair: Durations = 0.0,
     rule: str = "least",
     convention: str = "exact",
     after_failure: str = "same",
@@ -218,6 +225,9 @@ def best_size(
     horizon : float or duration, optional
         Hours over which reliability gives the order; by default the length of the job on the best number of nodes, by
         iteration.
+    repair : float or duration
+        Mean time to repair for which a job without spares waits, beside its restart; other nodes fail meanwhile. By
+        default failed nodes are replaced at once.
     rule : {"least", "first"}
         ``least``: the smallest expected time over all sizes, the smaller size if two are equal. ``first``: add nodes
         while the expected time does not grow (RA-Opt).
@@ -244,7 +254,8 @@ def best_size(
     >>> best.best, round(best.best_expected, 1)
     (61, 73.1)
     """
-    judged = Judged(job if isinstance(job, Job) else Job(job), rule, convention, after_failure)
+    waits = float(durations("repair", repair))
+    judged = Judged(job if isinstance(job, Job) else Job(job), rule, convention, after_failure, waits)
     sizes = _sizes(system, k_min, k_max)
     most = int(sizes[-1]) + system.tolerance
     if not isinstance(order, str) or order == "given":
@@ -362,6 +373,7 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
         judged.convention,
         judged.after_failure,
         horizon,
+        restarts=curve.restart[some],
     )
 
 

@@ -186,22 +186,22 @@ class Attempts:
             value = (np.exp(self.log_mean) - self.lengths * np.exp(-self.hazard)) / -np.expm1(-self.hazard)
         return np.clip(np.where(self.hazard > 1e-9, value, 0.5 * self.lengths), 0.0, self.lengths)
 
-    def log_expected(self, restart: float) -> FloatArray:
+    def log_expected(self, restart: FloatArray | float) -> FloatArray:
         """Log of the expected time if all attempts are alike, shape (r,); may exceed 709."""
         with np.errstate(divide="ignore", invalid="ignore"):
             value = self.log_mean + self.hazard
-            if restart > 0.0:
+            if np.any(restart):
                 value = np.logaddexp(value, np.log(restart) + log_expm1(self.hazard))
         return np.maximum(np.where(np.isnan(value), np.inf, value), np.log(self.lengths))
 
-    def log_expected_then(self, restart: float, log_again: FloatArray) -> FloatArray:
+    def log_expected_then(self, restart: FloatArray | float, log_again: FloatArray) -> FloatArray:
         """Log of the expected time if it is ``exp(log_again)`` after the first failure: ``A + F (R + E)``."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            after = np.logaddexp(np.log(np.float64(restart)), log_again)
+            after = np.logaddexp(np.log(np.asarray(restart, dtype=np.float64)), log_again)
             value = np.logaddexp(self.log_mean, log_one_minus_exp(-self.hazard) + after)
         return np.maximum(value, np.log(self.lengths))
 
-    def log_expected_paper(self, restart: float, mttf: npt.ArrayLike) -> FloatArray:
+    def log_expected_paper(self, restart: FloatArray | float, mttf: npt.ArrayLike) -> FloatArray:
         """Log of ``T + (M + R) F / (1 - F)`` with M the mean time to failure, as equation (6.1) is printed."""
         with np.errstate(divide="ignore", invalid="ignore"):
             each = np.log(np.asarray(mttf, dtype=np.float64) + restart)

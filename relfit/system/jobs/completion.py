@@ -351,7 +351,7 @@ def check_names(convention: str, after_failure: str) -> None:
 
 
 def expected_paper(
-    mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: float, every: npt.ArrayLike | None = None
+    mttf: npt.ArrayLike, length: npt.ArrayLike, plan: Checkpoint, restart: Any, every: npt.ArrayLike | None = None
 ) -> FloatArray:
     """Expected hours by the efficiency of the sparing paper, appendix C: no failures in saves and restores."""
     work = np.asarray(length, dtype=np.float64)

@@ -33,16 +33,18 @@ class SizeCurve:
     hazard: FloatArray
     lost: FloatArray
     every: FloatArray
+    restart: FloatArray
 
 
 @dataclass(frozen=True)
 class Judged:
-    """The job and the rules for the best size, without the nodes; arguments as for `best_size`."""
+    """The job and the rules for the best size, without the nodes; arguments as for `best_size`, hours."""
 
     job: Job
     rule: str
     convention: str
     after_failure: str
+    repair: float = 0.0
 
     def __post_init__(self) -> None:
         check_names(self.convention, self.after_failure)
@@ -75,30 +77,39 @@ class Judged:
         rows = sizes + system.tolerance - 1
         table = table_by_size(system, order, rows, *ends)
         once = _attempts(table, lengths)
+        restart = self._restart(once)
         if self.convention == "paper":
             mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[rows]
             if plan is None:
-                return self._result(once, once.log_expected_paper(job.restart, mttf), every, mttf)
+                return self._result(once, once.log_expected_paper(restart, mttf), every, mttf)
             if every is None:
-                best = best_interval(mttf, plan.save, plan.restore, job.restart, exposed=())
+                best = best_interval(mttf, plan.save, plan.restore, restart, exposed=())
                 every = np.minimum(best, lengths)
-            return self._result(once, np.log(expected_paper(mttf, lengths, plan, job.restart, every)), every, mttf)
+            return self._result(once, np.log(expected_paper(mttf, lengths, plan, restart, every)), every, mttf)
         later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, rows, *ends)
         if plan is None:
             if later is table:
-                return self._result(once, once.log_expected(job.restart), every)
-            again = _attempts(later, lengths).log_expected(job.restart)
-            return self._result(once, once.log_expected_then(job.restart, again), every)
+                return self._result(once, once.log_expected(restart), every)
+            again = _attempts(later, lengths).log_expected(restart)
+            return self._result(once, once.log_expected_then(restart, again), every)
         if has_constant_rates(system):
             mtbf = 1.0 / table(np.arange(rows.size), np.ones((rows.size, 1)))[:, 0]
-            return self._result(once, *self._at_constant_rates(plan, mtbf, lengths, every))
+            return self._result(once, *self._at_constant_rates(plan, mtbf, lengths, restart, every))
         return self._result(once, *self._with_checkpoints(plan, table, later, once, every))
+
+    def _restart(self, once: Attempts) -> FloatArray:
+        """Hours from a failure to the restore: the restart, and the wait until all nodes are up again."""
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            rate = once.hazard / once.lengths
+            wait = np.where(rate * self.repair > 1e-9, np.expm1(rate * self.repair) / rate, self.repair)
+        return np.asarray(self.job.restart + wait)
 
     def _result(
         self, once: Attempts, log_expected: FloatArray, every: FloatArray | None, lost: FloatArray | None = None
     ) -> SizeCurve:
         assert every is not None
-        return SizeCurve(once.lengths, log_expected, once.hazard, once.lost if lost is None else lost, every)
+        lost = once.lost if lost is None else lost
+        return SizeCurve(once.lengths, log_expected, once.hazard, lost, every, self._restart(once))
 
     def _saves(self, lengths: FloatArray, every: FloatArray | None) -> FloatArray:
         """Upper bound of the number of saves in a job, for the range of the hazard table."""
@@ -107,10 +118,10 @@ class Judged:
         return 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)
 
     def _at_constant_rates(
-        self, plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, every: FloatArray | None
+        self, plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, restart: FloatArray, every: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """All sizes at once; for the best interval, numbers of segments near that of the long run are tried."""
-        costs = plan.save, plan.restore, self.job.restart, plan.exposed
+        costs = plan.save, plan.restore, restart, plan.exposed
 
         def time(interval: FloatArray) -> FloatArray:
             return expected_exponential(mtbf, lengths, interval, *costs)
@@ -126,7 +137,7 @@ class Judged:
         self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts, every: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
         """Size by size: a grid of sizes, and then those around the best."""
-        restart, lengths = self.job.restart, once.lengths
+        restarts, lengths = self._restart(once), once.lengths
         value, interval = np.full(lengths.size, np.nan), np.full(lengths.size, np.nan)
 
         def fill(some: IntArray) -> None:
@@ -134,7 +145,7 @@ class Judged:
                 now, then = (one.life(i) for one in (table, later))
                 if later is table:
                     then = now
-                length = float(lengths[i])
+                length, restart = float(lengths[i]), float(restarts[i])
                 if every is None:
                     near = float(young(length, once.hazard[i], plan.save))
                     best, value[i] = best_checkpoint(now, length, plan, restart, then, near)

@@ -1,0 +1,93 @@
+"""Repairs that wait for working hours are told apart from those that do not, and chance is not taken for a rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import relfit as rf
+from relfit.analyses.screening import RepairClock, repair_clock
+from relfit.analyses.screening._repair_clock import kruskal_wallis
+from relfit.cli.app import main
+from tests.factories import at, make_log
+
+HOURS = 300 * 24.0
+
+
+def clock_of(starts: np.ndarray, repairs: np.ndarray) -> tuple[rf.FailureLog, RepairClock]:
+    order = np.argsort(starts)
+    rows = [
+        {"node": f"n{i % 40:02}", "start": float(starts[k]), "end": float(starts[k] + repairs[k])}
+        for i, k in enumerate(order)
+    ]
+    log = make_log(rows, [{"node": f"n{i:02}"} for i in range(40)], window=(0, HOURS + 200))
+    return log, repair_clock(log)
+
+
+def local(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Day of the week, Monday 0, and hour of the day."""
+    hours = starts + 24.0 * at(0).dayofweek + at(0).hour
+    return (hours // 24).astype(int) % 7, hours % 24
+
+
+def test_the_means_are_those_counted_by_hand(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
+    rng = np.random.default_rng(1)
+    starts = rng.uniform(0.0, HOURS, 500)
+    day, hour = local(starts)
+    monday = (7 - day) * 24.0 - hour + 8.0  # hours until Monday at eight
+    repairs = np.where(day >= 5, monday, 0.0) + rng.exponential(5.0, 500)
+    log, result = clock_of(starts, repairs)
+    by_day = result.table[result.table["clock"] == "weekday"]
+    assert by_day["mean"].to_numpy() == pytest.approx([repairs[day == d].mean() for d in range(7)])
+    by_hours = result.table[result.table["clock"] == "hours"]
+    assert by_hours["mean"].to_numpy() == pytest.approx([repairs[hour // 6 == b].mean() for b in range(4)])
+    assert result.depends
+    assert "if a node fails on a Saturday" in result.headline
+    assert "repairs wait for working days" in result.headline
+    path = rf.write(log, tmp_path / "log.parquet")
+    assert main(["trend", str(path)]) in (None, 0)
+    assert "if a node fails on a Saturday" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_time_of_day_is_found() -> None:
+    rng = np.random.default_rng(2)
+    starts = rng.uniform(0.0, HOURS, 500)
+    _, hour = local(starts)
+    repairs = np.where(hour >= 18, 14.0, 0.0) + rng.exponential(5.0, 500)
+    _, result = clock_of(starts, repairs)
+    assert result.p_adjusted[0] > 0.05
+    assert result.p_adjusted[1] < 0.001
+    assert "if a node fails from 18 to 24 h" in result.headline
+    assert "working days" not in result.headline
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bursts", [False, True])
+def test_size_of_both_tests_together(bursts: bool) -> None:
+    """More failures on working days, skewed repairs, and (bursts) days on which all repairs take long."""
+    rng, wrong, number = np.random.default_rng(3), 0, 300
+    for _ in range(number):
+        starts = rng.uniform(0.0, HOURS, 500)
+        day, _ = local(starts)
+        starts = starts[(day < 5) | (rng.random(500) < 0.4)]
+        repairs = rng.lognormal(1.5, 1.0, starts.size)
+        if bursts:
+            level = rng.lognormal(0.0, 1.0, int(HOURS // 24) + 1)
+            starts = np.concatenate([starts, *(d * 24.0 + rng.uniform(0, 24, 12) for d in rng.integers(0, 299, 15))])
+            repairs = rng.lognormal(1.5, 1.0, starts.size) * level[(starts // 24).astype(int)]
+        wrong += bool(clock_of(starts, repairs)[1].depends)
+    assert wrong / number <= 0.075  # 5 %, and two standard errors
+
+
+def test_too_few_repairs() -> None:
+    _, result = clock_of(np.linspace(1.0, HOURS, 12), np.full(12, 3.0))
+    assert result.depends is None
+    assert result.headline.startswith("Too few repairs")
+
+
+def test_kruskal_wallis_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(4)
+    groups = [np.round(rng.exponential(3.0 + i, 20 + 5 * i), 1 - i % 2) for i in range(4)]
+    assert kruskal_wallis(groups) == pytest.approx(stats.kruskal(*groups).pvalue, rel=1e-9)
+    assert np.isnan(kruskal_wallis([np.ones(3), np.ones(4)]))
