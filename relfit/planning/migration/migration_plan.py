@@ -399,7 +399,8 @@ class _Machine:
             return None
         machine, spared = replace(self, spares=int(spare)), rate.with_spares
         alone, moving = machine.alone(spared) * (1.0 - spare / self.size), machine.moving(spared, predictor)[1]
-        return {"spares": spare, "checkpoints alone": float(alone), "migration": float(machine.weighted(moving))}
+        of_all = (float(machine.weighted(yields)) for yields in (alone, moving))
+        return {"spares": spare, **dict(zip(("checkpoints alone", "migration"), of_all, strict=True))}
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:
         """Yield of migration minus that of checkpoints alone."""
