@@ -309,7 +309,7 @@ def test_outages_of_a_switch_are_no_failures_of_its_nodes() -> None:
     shared = rf.regress(log, "failures ~ leaf").dropped["record of an incident of several nodes"]
     assert 64 <= shared <= 66  # of failures of one node that chance puts together
     effects = rf.regression.attribute_effects(log, measures=("failures",))
-    assert f"{shared} records of incidents of several nodes" in effects.headline
+    assert "without incidents of several nodes" in effects.headline
     assert effects.shared_records == shared
     assert effects.table.set_index("attribute").loc["leaf", "term"] != "l05"
 

@@ -102,7 +102,7 @@ class AttributeEffects(Result):
         elif nodes:
             left.append(f"the outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}")
         if self.shared_records:
-            left.append(f"{count(self.shared_records, 'record')} of incidents of several nodes")
+            left.append("incidents of several nodes")
         return f", without {' and '.join(left)}" if left else ""
 
     @property
@@ -183,8 +183,8 @@ def attribute_effects(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> print(rf.regression.attribute_effects(log, measures=("failures",)).headline)
-    No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes and 5,404 records of
-    incidents of several nodes).
+    No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes and incidents of
+    several nodes).
     """
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
