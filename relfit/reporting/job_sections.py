@@ -113,7 +113,10 @@ def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
     if hours is None or not share - np.exp(-24.0 / hours) > _CLUSTERED:
         return ()
     nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
+    found = m.dependence.result
+    waves = found is not None and found.dispersion is not None and found.dispersion.clustered
+    lead = "Incidents cluster: if they" if waves and not found.dispersion.trend else "If incidents"
     return (
-        f"Incidents cluster: if they came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
+        f"{lead} came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
         f"of 24-hour jobs on {nodes} would meet none.",
     )

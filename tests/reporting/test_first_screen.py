@@ -42,7 +42,7 @@ def test_failures_of_the_whole_system_are_no_failures_of_racks(rack_failures: in
 
 
 def maintained_log(weekly: bool) -> rf.FailureLog:
-    """32 nodes that fail twice a month for a year; an outage takes two days on average, or lasts to the end of the week."""
+    """32 nodes that fail twice a month; an outage takes two days on average, or lasts to the end of the week."""
     rng, begin = np.random.default_rng(8), pd.Timestamp("2020-01-02")
     rows: list[Any] = []
     for i in range(32):
