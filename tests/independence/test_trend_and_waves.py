@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.cli.app import main
 from relfit.analyses.independence import dispersion, failures_of
+from relfit.cli.app import main
 from tests.factories import make_log
 
 HOURS = 3 * 8766.0
