@@ -79,8 +79,10 @@ class Exporting:
             kind, sign, place = text.partition("=")
             name = (kind if sign else Path(text).stem).strip().lower()
             if name not in _EXPORTS:
-                kind = {".yaml": "airesim", ".yml": "airesim", ".json": "batsim", ".py": "scipy"}.get(Path(text).suffix)
-                own = f"{kind or 'fta'}={text}" if not sign else "airesim=air.yaml"
+                of_ending = {".yaml": "airesim", ".yml": "airesim", ".json": "batsim", ".py": "scipy"}.get(
+                    Path(text).suffix
+                )
+                own = f"{of_ending or 'fta'}={text}" if not sign else "airesim=air.yaml"
                 raise ArgumentError(
                     f"--export {text!r} is not known",
                     remedy=f"write airesim.yaml, batsim.json, fta, scipy, or the kind and a name of your own: {own}",

@@ -114,8 +114,9 @@ def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
         return ()
     nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
     found = m.dependence.result
-    waves = found is not None and found.dispersion is not None and found.dispersion.clustered
-    lead = "Incidents cluster: if they" if waves and not found.dispersion.trend else "If incidents"
+    counts = None if found is None else found.dispersion
+    waves = counts is not None and counts.clustered and not counts.trend
+    lead = "Incidents cluster: if they" if waves else "If incidents"
     return (
         f"{lead} came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
         f"of 24-hour jobs on {nodes} would meet none.",

@@ -314,17 +314,18 @@ def _fit(
         return fit, fit, 1
     levels = compared_levels(values, table, len(of_nodes))
     reference = most_frequent(levels, of_nodes)
-    options = {"cluster": clusters, "reference": {name: reference}}
-    fit = regression(table.assign(**{name: levels}), f"{left} ~ `{name}`", model, level=level, **options)
-    number_of_levels = levels.nunique()
+    formula = f"{left} ~ `{name}`"
+
+    def fitted(groups: pd.Series, against: str, at: float) -> Regression:
+        own = table.assign(**{name: groups})
+        return regression(own, formula, model, level=at, cluster=clusters, reference={name: against})
+
+    fit, number_of_levels = fitted(levels, reference, level), levels.nunique()
     if number_of_levels == 2 or not fit.converged:
         return fit, fit, 1
     farthest = farthest_level(levels, table, fit, reference)
-    against = levels.where(levels.isna() | (levels == farthest), REST)
-    each = 1.0 - (1.0 - level) / number_of_levels
-    options["reference"] = {name: REST}
-    one = regression(table.assign(**{name: against}), f"{left} ~ `{name}`", model, level=each, **options)
-    return fit, one, number_of_levels
+    two = levels.where(levels.isna() | (levels == farthest), REST)
+    return fit, fitted(two, REST, 1.0 - (1.0 - level) / number_of_levels), number_of_levels
 
 
 def _dated(values: pd.Series) -> bool:
