@@ -64,5 +64,5 @@ def farthest_level(levels: pd.Series, table: pd.DataFrame, fit: Regression, refe
     value = pd.Series(coefficients, dtype=float).reindex(weight.index)
     others = weight.sum() - weight
     apart = value - ((weight * value).sum() - weight * value) / others
-    distance = apart.abs() / np.sqrt(1.0 / weight + 1.0 / others)
+    distance: pd.Series = apart.abs() / np.sqrt(1.0 / weight + 1.0 / others)
     return str(distance.drop(REST, errors="ignore").idxmax())
