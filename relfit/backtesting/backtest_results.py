@@ -10,11 +10,20 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.backtesting.comparisons import RATIOS, Comparisons
+from relfit.backtesting.backtest_texts import (
+    against_counting,
+    better_count,
+    each_in_percent,
+    job_sizes,
+    shares_in_percent,
+    signed_bias,
+    whole_days,
+)
+from relfit.backtesting.comparisons import Comparisons
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
-__all__ = ["COLUMNS", "MARK_LEVEL", "Backtest"]
+__all__ = ["COLUMNS", "MARK_LEVEL", "MATTERS", "REFUTED", "Backtest"]
 
 COLUMNS = (
     "part",
@@ -44,13 +53,19 @@ MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
 MARK_LEVEL = 0.9
 """Level of the intervals that a mark of trust is given by, so that a log has one mark."""
-_REFUTED = 2.5  # multiple of this bias from which predictions are refuted
+REFUTED = 2.5
+"""Multiple of this bias from which predictions are refuted."""
 _HELD = 0.6  # share of intervals that contain the outcome, below which they are refuted
 _FEW = 8  # windows
 _FAR_BELOW = (0.1, 0.2)  # the nominal level, for a mark of good, and of fair
 _CLOSE = 0.01  # mean error of jobs, or difference of errors, that does not matter
 _NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
+_REFUTABLE = {
+    "forecasts": "these forecasts of failures",
+    "jobs": "the predicted shares of uninterrupted jobs",
+    "decisions": "the predicted loss of jobs with checkpoints",
+}
 
 
 class Backtest(Result):
@@ -205,8 +220,8 @@ class Backtest(Result):
         row = self.of("forecasts").iloc[0]
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
-            f"Over {count(self.months, 'month')} forecasts of {_days(row['horizon'])} were {_against(row)}. "
-            f"{self._intervals_held(row)}{few}"
+            f"Over {count(self.months, 'month')} forecasts of {whole_days(row['horizon'])} were "
+            f"{against_counting(row)}. {self._intervals_held(row)}{few}"
         )
 
     def _intervals_held(self, row: Mapping[Hashable, float] | pd.Series) -> str:
@@ -222,14 +237,14 @@ class Backtest(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, sentences on each part, trust, and notes."""
+        """The headline, sentences on each part, what is refuted, trust, and notes."""
         sentences = [text for part in self.parts for text in self.sentences(part)]
         first = [] if sentences[:1] == [self.headline] else [self.headline]
         notes = [f"{note.rstrip('.')}." for note in self.notes]
         if len(notes) > _NOTES:
             notes = [*notes[: _NOTES - 1], f"{len(notes) - _NOTES + 1} more notes say what could not be tested."]
         mark = f"Trust: {self.trust}. {self.trust_reason}" if self.trust else self.trust_reason
-        return (*first, *sentences, mark, *notes)
+        return (*first, *sentences, *self.refutations, mark, *notes)
 
     def sentences(self, part: str) -> list[str]:
         """Sentences on one part, without the headline."""
@@ -240,34 +255,36 @@ class Backtest(Result):
     def _forecasts(self) -> list[str]:
         rows = self.of("forecasts")
         out = [
-            f"{_days(row['horizon'])}: {_against(row)}; {percent(row['held'])} held, bias "
-            f"{_signed(row['bias'], row['bias_low'], row['bias_high'])}."
+            f"{whole_days(row['horizon'])}: {against_counting(row)}; {percent(row['held'])} held, bias "
+            f"{signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
             for row in rows.iloc[1:].to_dict("records")
         ]
         parts = [(kind, self.of("forecasts", kind)) for kind in ("cause", "rack")]
         texts = [
-            f"by {kind} {_against(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
+            f"by {kind} {against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
             for kind, part in parts
             if len(part)
         ]
-        return [*out, *([f"{_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
+        return [*out, *([f"{whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
 
     def _jobs(self) -> list[str]:
         out = []
         for length, rows in self.of("jobs").groupby("length"):
             far = rows.iloc[int(rows["bias"].abs().to_numpy().argmax())]
             if (rows["bias_low"] > -MATTERS["jobs"]).all() and (rows["bias_high"] < MATTERS["jobs"]).all():
-                verdict = "predictions agree with the log"
+                sure = not far["bias_low"] <= 0.0 <= far["bias_high"]
+                verdict = "below the 5 points that matter" if sure else "predictions agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
                 verdict = "may be chance"
             else:
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             of = f" for {count(int(far['size']), 'node')}" if len(rows) > 1 else ""
             out.append(
-                f"Jobs of {_sizes(rows)} for {duration(float(length))}: mean error {_each(rows['score'])} points "  # type: ignore[arg-type]
-                f"(counting {_each(rows['score_1'])}), {percent(rows['held'].mean())} of {percent(self.level)} "
-                f"intervals held. Bias{of} {100 * far['bias']:+.1f} points ({100 * far['bias_low']:+.1f} to "
-                f"{100 * far['bias_high']:+.1f}): {verdict}."
+                f"Jobs of {job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
+                f"{count(int(rows['windows'].max()), 'origin')}: mean error {each_in_percent(rows['score'])} points "
+                f"(counting {each_in_percent(rows['score_1'])}), {shares_in_percent(rows['held'])} of "
+                f"{percent(self.level)} intervals held. Bias{of} {100 * far['bias']:+.1f} points "
+                f"({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
 
@@ -286,10 +303,12 @@ class Backtest(Result):
         saves, drain, stock = (self.of("decisions", kind) for kind in ("checkpoints", "drain", "stock"))
         out = []
         if len(saves):
+            names = ("score", "score_2", "score_1", "predicted")
+            advised, best_of_all, by_young, predicted = (each_in_percent(saves[name]) for name in names)
             out.append(
-                f"Checkpoints of jobs of {_sizes(saves)}: the advised interval lost {_each(saves['score'])} % of the "
-                f"time, the best in hindsight {_each(saves['score_2'])} %, Young's {_each(saves['score_1'])} %; "
-                f"{_each(saves['predicted'])} % was claimed, and {percent(saves['held'].mean())} of the intervals held."
+                f"Checkpoints of jobs of {job_sizes(saves)}: the advised interval lost {advised} % of the time, the "
+                f"best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
+                f"{shares_in_percent(saves['held'])} of the intervals held."
             )
             plans = self.table[self.table["of"] == "checkpoints"]
             young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))
@@ -301,17 +320,19 @@ class Backtest(Result):
             avoided = self.table[self.table["of"] == "drain"]["number"].mean()
             out.append(
                 f"Draining the 5 % of nodes ranked first would have avoided {percent(drain['score'].iloc[0])} of the "
-                f"failures of the next 90 days ({number(avoided)}); {percent(drain['predicted'].iloc[0])} was "
-                "predicted."
+                f"failures of the next 90 days, {number(avoided)} of them on average; "
+                f"{percent(drain['predicted'].iloc[0])} was predicted."
             )
         if len(stock):
-            row = stock.iloc[0]
-            cases = self.table[(self.table["of"] == "stock") & (self.table["horizon"] == row["horizon"])]
-            out.append(
-                f"The stock of a cause for {_days(row['horizon'])} ran out in {int(cases['score'].sum()):,} of "
-                f"{count(len(cases), 'case')}, {percent(row['score'])} ({percent(1.0 - self.service)} planned): all "
-                f"causes in {count(int(row['windows']), 'window')}."
-            )
+            each = []
+            for row in stock.to_dict("records"):
+                cases = self.table[(self.table["of"] == "stock") & (self.table["horizon"] == row["horizon"])]
+                each.append(
+                    f"for {whole_days(row['horizon'])} in {int(cases['score'].sum()):,} of {count(len(cases), 'case')} "
+                    f"({percent(row['score'])})"
+                )
+            planned = percent(1.0 - self.service)
+            out.append(f"The stock of a cause ran out {', '.join(each)}; {planned} was planned.")
         return out or ["Decisions: nothing could be tested."]
 
     # ---------------------------------------------------------------------- trust
@@ -322,7 +343,7 @@ class Backtest(Result):
         marks = []
         for part in [name for name in ("forecasts", "jobs") if name in self.parts][:1]:
             for row in self.of(part).to_dict("records"):
-                ratio, held = row[_better(row)], row["held"]
+                ratio, held = row[better_count(row)], row["held"]
                 close = (
                     row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
                 )  # in shares
@@ -333,12 +354,12 @@ class Backtest(Result):
                 fair = not narrow and (ratio <= 1.15 or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
-                    f"forecasts of {_days(row['horizon'])}"
+                    f"forecasts of {whole_days(row['horizon'])}"
                     if part == "forecasts"
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"Past {what} were {_against(row)}. {self._intervals_held(row)}{few}"
+                text = f"Past {what} were {against_counting(row)}. {self._intervals_held(row)}{few}"
                 marks.append((grade, text))
         return marks
 
@@ -346,23 +367,24 @@ class Backtest(Result):
     def trust(self) -> str:
         """``good``, ``fair`` or ``poor``: the worst grade of forecasts; of jobs if these alone were tested.
 
-        The mark is that of 90 % intervals: empty at another `level`, so that a log has one mark. Good: the share of
+        Empty if neither was tested. The mark is that of 90 % intervals: empty at another `level`, too, so that a log
+        has one mark. Good: the share of
         intervals that held is at most 10 points below the nominal level and not significantly more than 7 above it, and
         the score is no worse than that of the better count (for jobs, the error by less than a point); or the mean
         error of jobs is below a point. Fair: at most 20 points below, or not significantly below, and a score up to
         1.15 times that of the count (for jobs, 2 points worse). With fewer than eight windows at best fair.
         """
-        if abs(self.level - MARK_LEVEL) > 1e-9:
+        if abs(self.level - MARK_LEVEL) > 1e-9 or not self._marks:
             return ""
-        return _GRADES[max((grade for grade, _ in self._marks), default=1)]
+        return _GRADES[max(grade for grade, _ in self._marks)]
 
     @property
     def trust_reason(self) -> str:
         """The prediction that decides the grade; why there is none."""
+        if not self._marks:
+            return "No mark of trust: neither forecasts nor jobs were tested."
         if not self.trust:
             return f"No mark of trust at {percent(self.level)}: it is given by {percent(MARK_LEVEL)} intervals."
-        if not self._marks:
-            return "Neither forecasts nor jobs were tested."
         return max(self._marks, key=lambda mark: mark[0])[1]
 
     def refuted(self, part: str) -> str:
@@ -372,47 +394,26 @@ class Backtest(Result):
         mean error of two points or more); or both limits of the bias exceed 2.5 times what matters (10 % of failures, 5
         points of jobs, 2 points of lost time).
         """
+        return self._refuted(part)[0]
+
+    def _refuted(self, part: str) -> tuple[str, str]:
+        """Why predictions of a part are refuted, and the means predicted and seen; both empty if they are not."""
         rows = self.of(part) if part in MATTERS and part in self.parts else self.summary.iloc[:0]
         for row in rows.to_dict("records"):
+            counts = part == "forecasts"
+            of = "" if counts else f" for {count(int(row['size']), 'node')}"
+            means = "" if counts else f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
             far = part != "jobs" or row["score"] >= 2.0 * _CLOSE
             if far and row["held"] < _HELD and row["held_high"] < self.level:
-                return f"{percent(row['held'])} of {percent(self.level)} intervals held"
-            least = _REFUTED * MATTERS[part]
+                return f"{percent(row['held'])} of {percent(self.level)} intervals held{of}", means
+            least = REFUTED * MATTERS[part]
             if row["bias_low"] > least or row["bias_high"] < -least:
-                return f"bias {_signed(row['bias'], row['bias_low'], row['bias_high'])}"
-        return ""
+                ends = row["bias"], row["bias_low"], row["bias_high"]
+                return f"bias {signed_bias(*ends, '%' if counts else 'points')}{of}", means
+        return "", ""
 
-
-def _better(row: Mapping[Hashable, float] | pd.Series) -> str:
-    """The column that compares with the better of the two counts."""
-    second = row["score_2"]
-    return "against_1" if not np.isfinite(second) or row["score_1"] <= second else "against_2"
-
-
-def _against(row: Mapping[Hashable, float] | pd.Series) -> str:
-    """In words, how much better or worse than the better count."""
-    name = _better(row)
-    assert str(row["of"]) in RATIOS
-    gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))
-    than = f"{abs(gain):.0f} % {'better' if gain > 0.0 else 'worse'} than counting the last months"
-    if low > 0.0 or high < 0.0:
-        return f"{than} ({min(abs(low), abs(high)):.0f}-{max(abs(low), abs(high)):.0f} %)"
-    than = "as good as counting the last months" if abs(gain) < 0.5 else f"{than}, which may be chance"
-    return f"{than} ({abs(low):.0f} % worse to {abs(high):.0f} % better)"
-
-
-def _signed(value: float, low: float, high: float) -> str:
-    return "{:+.0f} % ({:+.0f} to {:+.0f})".format(*(round(100.0 * each) for each in (value, low, high)))
-
-
-def _sizes(rows: pd.DataFrame) -> str:
-    sizes = [f"{int(size):,}" for size in rows["size"]]
-    return f"{', '.join(sizes)} {'node' if sizes == ['1'] else 'nodes'}"
-
-
-def _each(shares: pd.Series) -> str:
-    return ", ".join(f"{100.0 * share:.1f}" for share in shares)
-
-
-def _days(hours: float) -> str:
-    return count(round(hours / 24.0), "day")
+    @property
+    def refutations(self) -> tuple[str, ...]:
+        """One sentence on each part whose predictions are refuted."""
+        reasons = [(what, *self._refuted(part)) for part, what in _REFUTABLE.items()]
+        return tuple(f"The log's own past refutes {what}: {why}{means}." for what, why, means in reasons if why)

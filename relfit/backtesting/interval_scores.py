@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from relfit.backtesting.origins import SystemPast
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
@@ -20,7 +21,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.planning import plan_checkpoints
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["AHEAD", "FollowedJob", "IntervalScores", "run_of"]
+__all__ = ["AHEAD", "FollowedJob", "IntervalScores", "lost_lately", "run_of"]
 
 AHEAD = 90  # days
 _LATELY = 180  # days in which the mean time between interruptions is counted
@@ -28,6 +29,7 @@ _PLACES = (8, 2048)  # jobs of a size, at least; nodes of all these jobs, about
 _GRID = np.geomspace(0.1, 720.0, 161)  # hours of work between two saves
 _ENDS = (1e-3, 8766.0)
 _DRAWS = 500
+_WEEK, _LEAST_WEEKS = 168.0, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +98,62 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Fol
     return FollowedJob((downs - ups)[used], failed[used], restored[used], last - first)
 
 
+def _runs(nodes: NodeOutages, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
+    """Jobs on consecutive nodes of `members`, evenly spaced."""
+    runs = []
+    begins = np.unique(
+        np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
+    )
+    for begin in begins:
+        mine = np.zeros(nodes.labels.size, bool)
+        mine[members[begin : begin + size]] = True
+        rows = mine[nodes.node]
+        start, end = (
+            np.concatenate([own[rows], of_system])
+            for own, of_system in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
+        )
+        runs.append(run_of(start, end, first, last))
+    return runs
+
+
+def lost_lately(
+    nodes: NodeOutages, until: float, size: int, every: float, checkpoint: Checkpoint, level: float
+) -> tuple[float, float, float]:
+    """Share of time that jobs with checkpoints lost in the last 90 days, between limits from its weeks.
+
+    Parameters
+    ----------
+    nodes : NodeOutages
+    until : float
+        End of observation, hours.
+    size : int
+        Nodes of a job.
+    every : float
+        Hours of work between two saves.
+    checkpoint : Checkpoint
+        Time of saves and restores.
+    level : float
+        Level of the limits, which take weeks as independent.
+
+    Returns
+    -------
+    low, mean, high : float
+        NaN without four weeks, or fewer nodes observed in them than the job needs.
+    """
+    weeks = int(min(24.0 * AHEAD, until - float(nodes.entered.min())) // _WEEK)
+    first = until - weeks * _WEEK
+    members = np.flatnonzero((nodes.entered <= first) & (nodes.left >= until))
+    if weeks < _LEAST_WEEKS or members.size < size:
+        return np.nan, np.nan, np.nan
+    costs, lost = (checkpoint.save, checkpoint.restore), []
+    for begin in first + _WEEK * np.arange(weeks):
+        runs = _runs(nodes, size, begin, begin + _WEEK, members)
+        lost.append(np.mean([run.lost(np.array([every]), *costs)[0] for run in runs]))
+    mean = float(np.mean(lost))
+    half = float(special.stdtrit(weeks - 1.0, 0.5 + 0.5 * level) * np.std(lost, ddof=1) / np.sqrt(weeks))
+    return max(mean - half, 0.0), mean, min(mean + half, 1.0)
+
+
 @dataclass
 class IntervalScores:
     """Jobs of one system with checkpoints."""
@@ -114,23 +172,6 @@ class IntervalScores:
     def zero(self) -> int:
         """The start of the log, nanoseconds."""
         return self.past.log.window.start.as_unit("ns").value
-
-    def runs(self, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
-        """Jobs on consecutive nodes of `members`, evenly spaced."""
-        nodes, runs = self.nodes, []
-        begins = np.unique(
-            np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
-        )
-        for begin in begins:
-            mine = np.zeros(nodes.labels.size, bool)
-            mine[members[begin : begin + size]] = True
-            rows = mine[nodes.node]
-            start, end = (
-                np.concatenate([own[rows], of_system])
-                for own, of_system in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
-            )
-            runs.append(run_of(start, end, first, last))
-        return runs
 
     def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
         """Rows of one origin by size of the job, from the log until then (`part`) and its model."""
@@ -155,11 +196,11 @@ class IntervalScores:
                 ] += 1
                 continue
             costs = self.checkpoint.save, self.checkpoint.restore
-            before = self.runs(size, max(now - 24.0 * _LATELY, 0.0), now, members)
+            before = _runs(self.nodes, size, max(now - 24.0 * _LATELY, 0.0), now, members)
             number = sum(int(run.failed.sum()) for run in before)
             between = sum(float(run.hours.sum()) for run in before) / max(number, 1)
             young = float(np.sqrt(2.0 * self.checkpoint.save * between))
-            ahead = self.runs(size, now, until, members)
+            ahead = _runs(self.nodes, size, now, until, members)
             every = np.append(_GRID, np.clip([plan.checkpoint_every, young], *_ENDS))
             lost = np.mean([run.lost(every, *costs) for run in ahead], axis=0)
             best = int(lost.argmin())

@@ -50,12 +50,16 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
     number = int(days // step) + 1 if last >= first else 0
     if number < _FEWEST:
         least = 1.5 * ((_FEWEST - 1) * step + horizon / 24.0)
+        closer = int(days // (_FEWEST - 1))  # days between four origins
+        python, option = (
+            (f"every={f'{closer}d'!r}", f"--every {closer}d") if closer else ("shorter horizons", "shorter horizons")
+        )
         raise DataError(
             f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days, from a "
             "third of the log on",
             remedy=Remedy(
-                f"take a log of {int(np.ceil(least))} days or more, or every= of fewer days and shorter horizons",
-                f"take a log of {int(np.ceil(least))} days or more, or --every of fewer days and shorter horizons",
+                f"take a log of {int(np.ceil(least))} days or more, or {python}",
+                f"take a log of {int(np.ceil(least))} days or more, or {option}",
             ),
         )
     return last - step * DAY * np.arange(number - 1, -1, -1)

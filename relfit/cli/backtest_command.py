@@ -97,9 +97,9 @@ def _brief(tested: Backtest) -> list[str]:
         firsts = tested.sentences(tested.parts[0])
     firsts = [text for text in firsts if text not in tested.headline]
     if not {"forecasts", "jobs"} & set(tested.parts):
-        return [tested.headline, *firsts]
+        return [tested.headline, *firsts, *tested.refutations]
     if not tested.trust:
-        return [tested.headline, *firsts, tested.trust_reason]
+        return [tested.headline, *firsts, *tested.refutations, tested.trust_reason]
     trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
     what, _, why = reason.removeprefix("Past ").partition(" were ")
     if tested.trust == "good":
@@ -108,7 +108,7 @@ def _brief(tested: Backtest) -> list[str]:
         trust += f", by the {what}."
     else:
         trust += f". {reason}"
-    return [tested.headline, *firsts, trust]
+    return [tested.headline, *firsts, *tested.refutations, trust]
 
 
 def _days(option: str, text: str) -> float:

@@ -79,9 +79,13 @@ class Exporting:
             kind, sign, place = text.partition("=")
             name = (kind if sign else Path(text).stem).strip().lower()
             if name not in _EXPORTS:
+                of_ending = {".yaml": "airesim", ".yml": "airesim", ".json": "batsim", ".py": "scipy"}.get(
+                    Path(text).suffix
+                )
+                own = f"{of_ending or 'fta'}={text}" if not sign else "airesim=air.yaml"
                 raise ArgumentError(
                     f"--export {text!r} is not known",
-                    remedy="write airesim.yaml, batsim.json, fta, scipy, or KIND=PATH",
+                    remedy=f"write airesim.yaml, batsim.json, fta, scipy, or the kind and a name of your own: {own}",
                 )
             if not sign:
                 place = text if Path(text).suffix else _EXPORTS[name]

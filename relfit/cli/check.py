@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.text import count
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
@@ -276,7 +277,8 @@ def _histories(
         histories = histories_of_log(log, per, joined)
         pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all", alpha=alpha)
         each = trend_tests(histories, alpha=alpha) if histories.n_histories > 1 and log.question is None else pooled
-        verdict = f"{within}{pooled.headline[:1].lower()}{pooled.headline[1:]}" if within else pooled.headline
+        verdict = pooled.headline.replace(" over the", f"{_growth(log, joined, pooled)} over the", 1)
+        verdict = f"{within}{verdict[:1].lower()}{verdict[1:]}" if within else verdict
         answer.text = verdict + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
         answer.shown = {"incidents, all together": _trend_rows(pooled)}
@@ -312,6 +314,23 @@ def _histories(
         answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
 
+def _growth(log: rf.FailureLog, joined: rf.screening.Incidents | None, pooled: TrendTests) -> str:
+    """How much the rate of incidents changes in a year, or a month of a short log, where the trend is significant."""
+    import numpy as np
+
+    from relfit.analyses.recurrence import fit_process, histories_of_incidents
+
+    if joined is None or not pooled.lasting:
+        return ""
+    fit = fit_process(histories_of_incidents(log, joined), "log_linear", "all")
+    if fit.status[0] != "ok":
+        return ""
+    hours, every = (_HOURS_PER_YEAR, "a year") if log.window.hours >= _HOURS_PER_YEAR else (720.0, "in 30 days")
+    change = 100.0 * np.expm1(hours * np.array([fit.estimates[0, 1], fit.low[0, 1], fit.high[0, 1]]))
+    low, high = sorted(np.abs(change[1:]))
+    return f" by {abs(change[0]):.0f} % {every} ({low:.0f}-{high:.0f} %)"
+
+
 def _need(histories: object, problem: str) -> None:
     if histories is None:
         raise DataError(problem)
@@ -343,7 +362,10 @@ def _trend_shares(result: TrendTests, alpha: float) -> pd.DataFrame:
 def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
     with answers.asking("outlier_nodes", "Are there nodes with excess failures") as answer:
         result = study.outlier_nodes
-        answer.text, answer.document = f"{result.headline} {result.models.headline}", result.to_dict
+        ageing = result.models
+        with suppress(RelfitError):  # of the hours that nodes were up, as the report and the parameters have it
+            ageing = study.model.renewals["node"]
+        answer.text, answer.document = f"{result.headline} {ageing.headline}", result.to_dict
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
             classes = result.classes[[c for c in _CLASSES if c in result.classes]]

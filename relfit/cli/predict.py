@@ -27,6 +27,7 @@ _NAMED = 3  # nodes in repair
 _LEAST_DRAWS = 19  # of the model of a fleet
 _TOGETHER = "all"  # the group of a fit of all nodes together
 _SHOWN = 16  # sizes in the table on a screen
+_PLACED = {"packed": "consecutive nodes", "spread": "nodes spread over the racks", "random": "nodes at random"}
 _FIGURES = ("reliability", "hazard", "mttf")
 
 
@@ -195,7 +196,10 @@ def system(
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
     k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
     best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
-    any_nodes: Annotated[bool, opt.flag("--any", "Any K consecutive nodes, on average, not the first.")] = False,
+    any_nodes: Annotated[bool, opt.flag("--any", "Any K nodes, on average, not the first; see --placement.")] = False,
+    placement: Annotated[
+        str | None, opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random.")
+    ] = None,
     horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
     tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
     details: opt.Details = False,
@@ -214,8 +218,9 @@ def system(
                 raise ArgumentError(f"{option} does not go with --any", remedy="take one of them out")
         if k is None:
             raise ArgumentError("--any without a number of nodes", remedy="write --k 16")
-        _any(reading, fleet, drawn, to, k, times)
+        _any(reading, fleet, drawn, to, k, times, placement or "packed")  # as in the report and the parameters
         return
+    checked.without_effect({"--placement": placement}, "--any", any_nodes)
     from relfit.base.text import count
 
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
@@ -282,10 +287,18 @@ def system(
 
 
 def _any(
-    reading: opt.PeriodReading, fleet: FleetOptions, drawn: Drawn, to: opt.Output, k: int, times: list[float]
+    reading: opt.PeriodReading,
+    fleet: FleetOptions,
+    drawn: Drawn,
+    to: opt.Output,
+    k: int,
+    times: list[float],
+    placement: str,
 ) -> None:
-    """Print how long a job on `k` consecutive nodes runs without a failure, on average over all places."""
+    """Print how long a job on `k` nodes of a placement runs without a failure, on average over all places."""
     import pandas as pd
+
+    checked.choice("--placement", placement, tuple(_PLACED))
 
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
@@ -293,7 +306,7 @@ def _any(
         of_jobs = partial(
             model.interval,
             size=k,
-            placement="packed",  # as in the report and the parameters
+            placement=placement,
             level=drawn.level,
             n_draws=max(drawn.draws, _LEAST_DRAWS),
             rng=drawn.seed,
@@ -307,7 +320,7 @@ def _any(
         table = pd.DataFrame(rows).astype({"value": float, "low": float, "high": float})
         steps.next()
         written = output.write_results(to, {"table": table}, "table", [])
-    headline = f"Any {_runs(f'{k:,} consecutive nodes' if k > 1 else 'node', k, table)}"
+    headline = f"Any {_runs(f'{k:,} {_PLACED[placement]}' if k > 1 else 'node', k, table)}"
     if to.json:
         output.print_json({"period": period.to_dict(), "headline": headline, "whole": table})
         return

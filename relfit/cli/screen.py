@@ -236,6 +236,7 @@ def _cell(value: object) -> str:
     if simple is None:
         return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
     if isinstance(simple, float):
+        simple += 0.0  # no -0
         return f"{simple:,.0f}" if 1000.0 <= abs(simple) < 1e9 else f"{simple:.4g}"
     if isinstance(simple, int) and not isinstance(simple, bool):
         return f"{simple:,}"

@@ -34,6 +34,7 @@ def init(
     ] = None,
     timezone: Annotated[str | None, opt.option("ZONE", "Zone of times that name none, as America/Denver.")] = None,
     n_nodes: Annotated[int | None, opt.option("N", "Number of all nodes, where no log lists them.", min=1)] = None,
+    population: Annotated[Path | None, opt.option("FILE", "A table of all nodes, failed or not.")] = None,
     observed: Annotated[
         str | None, opt.option("FROM/", "Start of the observation in a table (FROM/TO: and its end).")
     ] = None,
@@ -50,7 +51,14 @@ def init(
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         columns |= checked.window(observed)
         lines = write_settings(
-            places or [], out, fleet=fleet, columns=columns, timezone=timezone, nodes=n_nodes, timer=timer
+            places or [],
+            out,
+            fleet=fleet,
+            columns=columns,
+            timezone=timezone,
+            nodes=n_nodes,
+            population=population,
+            timer=timer,
         )
     output.print_lines(lines[:-1])
     output.print_lines(lines[-1:], wrap=False)

@@ -98,6 +98,9 @@ def _columns(table: TextTable, events: Columns) -> Columns:
         if wanted:
             check_column(table, wanted, field)
             names[field] = wanted
+    if mapping.rack and (mapping.rack in table.columns or "rack" not in events):
+        check_column(table, mapping.rack, "rack")
+        names["rack"] = mapping.rack
     numbers = mapping.time_origin is not None or (mapping.time_format or "").startswith("unix")
     free = [
         name

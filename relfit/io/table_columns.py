@@ -46,6 +46,7 @@ _SHOWN = 40
 _SEVERITIES = ("level", "severity", "priority", "loglevel", "log_level", "sev")
 _MILD = ("info", "information", "informational", "debug", "notice", "trace", "normal", "ok", "warn", "warning")
 _MOST_WORSE = 8
+_SHORTEST = 3  # letters of a name that may be a part of a column's
 _MOST_STATES = 4  # different texts in a column of states (up, down)
 _PARTS = (
     "slot",
@@ -102,6 +103,8 @@ class Columns:
                 continue
             if field in _JOINED and "+" in wanted and wanted not in table.columns:
                 table = _with_key(table, wanted, _JOINED[field])
+            if field == "rack" and wanted not in table.columns and mapping.population is not None:
+                continue  # the list of nodes has it
             check_column(table, wanted, field)
             names[field] = wanted
         open_fields = {f: c for f, c in COMMON_NAMES.items() if f not in names and f not in off}
@@ -339,6 +342,7 @@ def check_column(table: TextTable, name: str, field: str) -> None:
     """Raise a `ReadError` with the nearest name where a table lacks the column of a field."""
     if name not in table.columns:
         near = get_close_matches(name, table.header, n=1)
+        near = near or [each for each in table.header if len(name) >= _SHORTEST and name.lower() in each.lower()]
         remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
         remedy = WINDOW if field == "observed" and "/" in name else remedy
         raise ReadError(f"no column {name!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 
 import numpy as np
 import pandas as pd
@@ -18,6 +20,8 @@ __all__ = ["missed_forecasts", "short_stock"]
 
 _SHORT = 0.10  # probability of running short that raises an alarm
 _LEAD = "30d"
+_NEARLY = 0.85  # likeness of a cause's name to that of a stock
+_CAUSES = 8  # named
 
 
 def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
@@ -75,6 +79,7 @@ def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
         lead = float(durations("lead_time", given.get("lead_time", _LEAD), zero=False))
         ahead = failures_ahead(log, name, lead)
         if ahead is None:
+            out += _misspelt(log, str(name), parts)
             continue
         short = 1.0 - float(ahead.cdf(np.array(parts)))
         if short >= _SHORT:
@@ -92,3 +97,17 @@ def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
                 )
             )
     return out
+
+
+def _misspelt(log: FailureLog, name: str, parts: int) -> list[Alarm]:
+    """An alarm where no failure has the cause of a stock but one has nearly its name, apart from digits."""
+    causes = log.events["cause"].dropna().astype(str).value_counts().index.tolist()
+    plain = {re.sub(r"\d", "", cause): str(cause) for cause in reversed(causes)}
+    stem = re.sub(r"\d", "", name)
+    near = [] if name in causes or stem in plain else get_close_matches(stem, plain, 1, _NEARLY)
+    if not near:
+        return []
+    now = log.window.end
+    text = f"No failure has the cause {name!r} of the stock of {parts:,}; did you mean {plain[near[0]]!r}?"
+    action = f"Name the cause as the log does: {', '.join(causes[:_CAUSES])}."
+    return [Alarm("stock", f"cause {name}", now, now, text, action, {"stock": float(parts)})]

@@ -38,6 +38,7 @@ def write_settings(
     columns: Mapping[str, str] | None = None,
     timezone: str | None = None,
     nodes: int | None = None,
+    population: Path | None = None,
     timer: bool = False,
 ) -> list[str]:
     """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next, cron's last.
@@ -51,6 +52,8 @@ def write_settings(
     fleet, timezone : str, optional
     nodes : int, optional
         How many nodes there are, where no source lists them.
+    population : Path, optional
+        A table of all nodes, of every file.
     columns : mapping of str to str, optional
         Column of a table for each field, as for `relfit.read`.
     timer : bool
@@ -69,10 +72,13 @@ def write_settings(
     sources: list[dict[str, Any]] = []
     lines, ends = list[str](), list[pd.Timestamp]()
     start = Path.cwd() if places else folder
+    listed = None if population is None else _as_written(Path.cwd() / population, folder)
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
         written = _as_written(start / place, folder)
-        sources.append({"kind": "file", "path": written, **({"columns": dict(columns)} if columns else {})})
-        told, end = _said_of(folder / written, {**(columns or {}), "timezone": timezone, "n_nodes": nodes})
+        own = {"population": listed, "columns": dict(columns or {})}
+        sources.append({"kind": "file", "path": written, **{name: value for name, value in own.items() if value}})
+        reading = {**(columns or {}), "timezone": timezone, "n_nodes": nodes, "population": population}
+        told, end = _said_of(folder / written, reading)
         lines += told
         ends += [end] if end is not None else []
     if not places and shutil.which("sacctmgr"):

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["repair_classes", "repair_times"]
 
 _MOST_ROWS = 14
-_FITTED = ("ok", "one_class", "no_split")
+_CURVES = {
+    "ok": "both",
+    "one_class": "two classes (no better)",
+    "no_split": "two kinds that no time tells apart",
+}
+_FITTED = tuple(_CURVES)
 
 
 def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object = None) -> Axes:
@@ -69,13 +74,13 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
     if row["status"] in _FITTED:
         share = float(row["share_quick"])
         quick, slow = (100.0 * step * _density(row, kind, at) for kind in ("quick", "slow"))
-        two = row["status"] != "one_class"
+        two = row["status"] == "ok"
         ax.plot(
             at,
             share * quick + (1.0 - share) * slow,
             color=style.INK,
             linewidth=1.8,
-            label="both" if two else "two classes (no better)",
+            label=_CURVES[row["status"]],
         )
         if two:
             for part_of, values, colour in (

@@ -189,8 +189,8 @@ class Table:
     def extent(self) -> str:
         """Numbers of rows of the page and its CSV, where the page does not show all."""
         total, stored = len(self.frame) if self.total is None else self.total, min(len(self.frame), MOST_ROWS)
-        kept = "all of them" if stored == total else f"the first {stored:,}"
-        return f"The first {min(self.shown, stored)} of {total:,} rows; the CSV has {kept}. " if self.cut else ""
+        kept = "all" if stored == total else f"the first {stored:,}"
+        return f"First {min(self.shown, stored)} of {total:,} rows; the CSV has {kept}. " if self.cut else ""
 
     @cached_property
     def stored(self) -> tuple[str, str]:

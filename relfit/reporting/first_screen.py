@@ -10,14 +10,11 @@ from relfit.analyses.screening.tallies import NOT_STATED
 from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.rates_now import unbounded
-from relfit.planning import plan_checkpoints
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
-from relfit.system.jobs import Checkpoint
 
 __all__ = ["fleet_summary", "limits", "many_rejected", "picture", "shown_availability"]
 
-_SAVE = "5min"
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3
@@ -263,7 +260,6 @@ def _advice(m: ReportData) -> list[Point]:
             text_of_most = f"Begin with system {by_system.index[0]}: {most} of the node-hours lost in the last 90 days."
             points.append(Point(text_of_most, "systems", "systems", "Site"))
         return [*points, Point(text, "systems", "systems", "Each system")] if m.failures else []
-    found = m.parameters.result
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
     model = m.model.result
@@ -311,20 +307,8 @@ def _advice(m: ReportData) -> list[Point]:
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats", "Repairs"))
-    if found is not None and not m.few and m.part.question is None:
-        plan = plan_checkpoints(found, Checkpoint(save=_SAVE, restore=_SAVE), nodes=m.job_size)
-        spared = getattr(plan, "spared_waste", None)
-        spare = f", {percent(spared)} where spares take over at once" if spared is not None and plan.waits else ""
-        size = "a job on one node" if m.job_size == 1 else f"a {m.job_size}-node job"
-        points.append(
-            Point(
-                f"Checkpoint {size} every {duration(plan.checkpoint_every)} if checkpoint and restore take 5 "
-                f"minutes each: failures cost {percent(plan.waste)} of its time{spare}.",
-                "jobs",
-                "jobs",
-                "Users",
-            )
-        )
+    if m.checkpoints.result is not None:
+        points.append(Point(m.checkpoints.result.advice, "jobs", "jobs", "Users"))
     return points
 
 
@@ -360,6 +344,10 @@ def _limits(m: ReportData) -> list[Point]:
             for part, name in (("forecasts", "forecast"), ("jobs", "jobs"))
             if tested.refuted(part)
         ]
+    lost = "" if m.checkpoints.result is None else m.checkpoints.result.refuted
+    if lost:
+        text = f"The log's own past refutes the predicted loss of {m.job_size}-node jobs: {lost}."
+        points.append(Point(text, "jobs", "jobs"))
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
     unknown = int(m.part.events["end"].isna().sum())

@@ -37,12 +37,12 @@ def steady(m: ReportData) -> Section | str:
     frame = points.to_frame()
     for name in ("rate", "low", "high"):
         frame[name] *= HOURS_PER_YEAR
-    frame["use"] = [i == points.stable and m.chosen.name not in ("all", "given") for i in range(len(frame))]
+    frame["use"] = m.used_periods(points)
     for name in ("start", "end", "start_low", "start_high"):
         frame[name] = frame[name].dt.strftime("%Y-%m-%d")
     note = ""
     since = sum(period.failures for period in points.periods[points.stable :])
-    if frame["use"].any() and since != m.failures:
+    if m.chosen.name not in ("all", "given") and since != m.failures:
         note = (
             f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not "
             f"{since:,}: they join this period's records alone, without what began while its node was down."
@@ -279,7 +279,8 @@ def nodes(m: ReportData) -> Section | str:
         )
         findings.append(_standing_out(now, m))
     if again is not None and again.tested:
-        findings += again.findings[:1]
+        text = again.findings[0]
+        findings.append(f"Over the log {text}" if len(again.nodes) else text)
         if len(again.nodes):
             listed = again.nodes.assign(
                 **{name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}

@@ -113,7 +113,11 @@ def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
     if hours is None or not share - np.exp(-24.0 / hours) > _CLUSTERED:
         return ()
     nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
+    found = m.dependence.result
+    counts = None if found is None else found.dispersion
+    waves = counts is not None and counts.clustered and not counts.trend
+    lead = "Incidents cluster: if they" if waves else "If incidents"
     return (
-        f"Incidents cluster: if they came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
+        f"{lead} came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
         f"of 24-hour jobs on {nodes} would meet none.",
     )

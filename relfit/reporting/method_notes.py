@@ -13,8 +13,7 @@ __all__ = ["methods"]
 _TERMS = {
     "Period": (
         "Counts of a day are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
-        "et al. 2005); it finds a change in 1 % of logs without one. The last period with a sixth of the node-hours or "
-        "more is used."
+        "et al. 2005); it finds a change in 1 % of logs without one."
     ),
     "Incidents": (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
@@ -67,6 +66,15 @@ _LIVES = {
 }
 
 
+def _used(m: ReportData) -> str:
+    """Which part of the log the report is about, by which rule."""
+    if m.chosen.name == "given":
+        return "The part used was chosen by hand."
+    if m.chosen.problem is not None or m.chosen.name == "all":
+        return "Here all of the log is used."
+    return "The last with a sixth of the node-hours or more is used."
+
+
 def methods(m: ReportData, keys: Collection[str]) -> Section:
     """The section on methods, with the terms of the page's sections (`keys`)."""
     if m.log.lifetimes is not None:
@@ -77,5 +85,6 @@ def methods(m: ReportData, keys: Collection[str]) -> Section:
         if m.asked and not _TESTED.isdisjoint(keys)
         else "Too few failures for tests of change, of nodes and of dependence."
     )
-    terms = tuple((term, text) for term, text in _TERMS.items() if not _SECTIONS[term].isdisjoint(keys))
+    explained = _TERMS | {"Period": f"{_TERMS['Period']} {_used(m)}"}
+    terms = tuple((term, text) for term, text in explained.items() if not _SECTIONS[term].isdisjoint(keys))
     return Section("methods", "Methods", verdict, terms=terms, fold="Each method")

@@ -26,6 +26,7 @@ from relfit.fleet.calibration import Parameters
 from relfit.log.failurelog import FailureLog
 from relfit.planning.job_questions import WhatIf, what_if
 from relfit.reporting.checked_fits import CheckedFits
+from relfit.reporting.checkpoint_advice import AdvisedCheckpoints, advised_checkpoints
 from relfit.study import Study
 
 __all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
@@ -262,6 +263,21 @@ class ReportData:
             raise DataError("too few failures")
         self._one_system()
         return self.study.backtest(parts=("forecasts", "jobs"), sizes=self.job_size, level=MARK_LEVEL, fast=True)
+
+    def used_periods(self, points: ChangePoints) -> list[bool]:
+        """Which periods of the rate the report uses: the steady one, or all that its own part of the log meets."""
+        if self.chosen.name in ("all", "given"):
+            window = self.part.window
+            return [bool(period.start < window.end and period.end > window.start) for period in points.periods]
+        return [i == points.stable for i in range(len(points.periods))]
+
+    @answered
+    def checkpoints(self) -> AdvisedCheckpoints:
+        """The advised checkpoints of a job of the size of the first screen."""
+        self._one_system()
+        if self.few or self.part.question is not None:
+            raise DataError("too few failures" if self.few else "only nodes that failed are known")
+        return advised_checkpoints(self.parameters.needed, self.log, self.job_size)
 
     @answered
     def bursts(self) -> Bursts:

@@ -11,9 +11,11 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 import relfit as rf
-from relfit.backtesting import backtest_results, forecast_scores
-from relfit.backtesting.interval_scores import run_of
+from relfit.backtesting import backtest_results, backtest_texts, forecast_scores
+from relfit.backtesting.interval_scores import lost_lately, run_of
 from relfit.base.errors import ArgumentError, DataError
+from relfit.fleet.job_placement import NodeOutages
+from relfit.system.jobs import Checkpoint
 from tests.factories import EPOCH, make_log
 
 DAY = 24.0
@@ -122,9 +124,12 @@ def test_time_lost_is_summed_over_all_quarters(tested: rf.backtesting.Backtest) 
     assert f"Summed over {number} quarters" in tested.sentences("decisions")[1]
     assert f"{said / young:.2f} times the time of Young's, {said / best:.2f} times" in tested.sentences("decisions")[1]
     stock = tested.table[(tested.table["of"] == "stock") & (tested.table["horizon"] == 30 * DAY)]
-    out, windows = int((stock["seen"] > stock["predicted"]).sum()), stock["origin"].nunique()
-    assert f"ran out in {out} of {len(stock)} cases, " in tested.sentences("decisions")[-1]
-    assert tested.sentences("decisions")[-1].endswith(f"all causes in {windows} windows.")
+    later = tested.table[(tested.table["of"] == "stock") & (tested.table["horizon"] == 90 * DAY)]
+    out, out_later = (int((each["seen"] > each["predicted"]).sum()) for each in (stock, later))
+    text = tested.sentences("decisions")[-1]
+    assert text.startswith(f"The stock of a cause ran out for 30 days in {out} of {len(stock)} cases (")
+    assert f", for 90 days in {out_later} of {len(later)} cases (" in text  # horizons after the first were only in JSON
+    assert text.endswith("5 % was planned.")
 
 
 def test_forecasts_are_those_of_forecast(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
@@ -340,7 +345,7 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
 def test_how_forecasts_compare_is_said_without_signs(ratio: float, low: float, high: float, text: str) -> None:
     """ "not clearly worse than counting (7 %, -9 to +67)": which direction is better was to be guessed."""
     row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low}
-    assert backtest_results._against({**row, "against_1_high": high}) == text
+    assert backtest_texts.against_counting({**row, "against_1_high": high}) == text
 
 
 def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Backtest) -> None:
@@ -354,6 +359,32 @@ def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Back
     assert "agrees" not in text
     assert not tested.refuted("jobs")
     assert replace(tested, table=off).refuted("jobs")
+
+
+def test_a_refuted_loss_is_said_with_what_was_seen(tested: rf.backtesting.Backtest) -> None:
+    assert not tested.refutations
+    saves = (tested.table["of"] == "checkpoints").to_numpy()
+    moved = {name: tested.table[name].where(~saves, tested.table[name] + 0.3) for name in ("predicted", "low", "high")}
+    off = replace(tested, table=tested.table.assign(**moved))
+    of_size = tested.table[saves & (tested.table["size"] == tested.table["size"][saves].min()).to_numpy()]
+    (text,) = off.refutations
+    assert text in off.findings
+    assert text.startswith("The log's own past refutes the predicted loss of jobs with checkpoints: ")
+    said, seen = 100.0 * (of_size["predicted"].mean() + 0.3), 100.0 * of_size["seen"].mean()
+    assert text.endswith(f"; {said:.0f} % was predicted, {seen:.2g} % seen.")
+
+
+def test_a_bias_with_an_interval_without_zero_is_called_small(tested: rf.backtesting.Backtest) -> None:
+    jobs = tested.table["part"] == "jobs"
+    seen = tested.table["seen"].where(~jobs, tested.table["predicted"] - 0.02)
+    (text,) = replace(tested, table=tested.table.assign(seen=seen)).sentences("jobs")
+    assert text.endswith("+2.0 points (+2.0 to +2.0): below the 5 points that matter.")
+
+
+def test_without_forecasts_and_jobs_there_is_no_mark(tested: rf.backtesting.Backtest) -> None:
+    only = replace(tested, table=tested.table[tested.table["part"] == "decisions"])
+    assert only.trust == ""
+    assert "No mark of trust: neither forecasts nor jobs were tested." in only.findings
 
 
 def test_summary_by_hand(tested: rf.backtesting.Backtest) -> None:
@@ -463,3 +494,15 @@ def test_a_figure_of_one_system(tested: rf.backtesting.Backtest) -> None:
     assert ax.lines
     with pytest.raises(ArgumentError, match="no system 't' in this backtest"):
         rf.plot(tested, system="t", ax=Figure().add_subplot())
+
+
+def test_what_jobs_lost_lately_by_hand() -> None:
+    """One node of two is down for 42 hours of every week; saves take 1 of every 3 hours, and what ran is lost."""
+    starts = 168.0 * np.arange(20)
+    outages = [{"node": "a", "start": at, "end": at + 42.0} for at in starts]
+    log = make_log(outages, [{"node": "a"}, {"node": "b"}], window=(0, 20 * 168.0))
+    (nodes,) = NodeOutages.of(log)
+    low, lost, high = lost_lately(nodes, 20 * 168.0, 2, 2.0, Checkpoint(save=1.0, restore=0.0), 0.9)
+    assert lost == pytest.approx(1.0 - 126.0 * (2.0 / 3.0) / 168.0)
+    assert (low, high) == pytest.approx((lost, lost))
+    assert np.isnan(lost_lately(nodes, 20 * 168.0, 3, 2.0, Checkpoint(save=1.0, restore=0.0), 0.9)).all()

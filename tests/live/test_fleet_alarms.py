@@ -302,6 +302,11 @@ def test_only_nodes_that_failed_are_known() -> None:
     assert not [each for each in fleet_alarms(unknown) if each.kind in ("node", "repeat")]
 
 
+def test_a_stock_of_a_misspelt_cause_is_told() -> None:
+    alarm = of(fleet_alarms(fleet(11, mean=6.0), stock={"dsk": 4, "cable": 0}), "stock", "cause dsk")
+    assert "No failure has the cause 'dsk' of the stock of 4; did you mean 'disk'?" in alarm.text
+
+
 def test_stock_that_runs_short() -> None:
     log = fleet(11, mean=6.0)  # 16 disks a month
     alarm = of(fleet_alarms(log, stock={"disk": 4, "memory": 60, "cable": 0}), "stock", "cause disk")

@@ -39,3 +39,29 @@ def test_failures_of_the_whole_system_are_no_failures_of_racks(rack_failures: in
     assert "The whole system failed 6 times (disk), 60 of its 60 nodes each time." in said
     assert ("nodes of one rack fail together" in said) == bool(rack_failures)
     assert said.count("Do not multiply single-node reliabilities.") == 1
+
+
+def maintained_log(weekly: bool) -> rf.FailureLog:
+    """32 nodes that fail twice a month; an outage takes two days on average, or lasts to the end of the week."""
+    rng, begin = np.random.default_rng(8), pd.Timestamp("2020-01-02")
+    rows: list[Any] = []
+    for i in range(32):
+        free = 0.0
+        for t in np.sort(rng.uniform(0, 357, 24)):
+            if t >= free:
+                free = 7.0 * (t // 7.0 + 1.0) if weekly else t + rng.exponential(2.0)
+                rows.append((f"n{i:02d}", begin + pd.Timedelta(days=t), begin + pd.Timedelta(days=free), "disk"))
+    return log_of(sorted(rows, key=lambda row: row[1]), nodes=[f"n{i:02d}" for i in range(32)])
+
+
+def test_a_loss_that_the_last_months_refute_is_marked() -> None:
+    """Outages that end together overlap: jobs that wait for them lose less than the plan, which has them apart."""
+    screen = fleet_summary(ReportData(rf.Study(maintained_log(weekly=True), "all"), FAMILIES))
+    (advice,) = (point.text for point in screen.advice if point.text.startswith("Checkpoint"))
+    (limit,) = (point.text for point in screen.limits if "the predicted loss of 16-node jobs" in point.text)
+    assert "% in the last 90 days)" in advice
+    assert limit.startswith("The log's own past refutes the predicted loss")
+    assert limit.endswith("% in the last 90 days.")
+    screen = fleet_summary(ReportData(rf.Study(maintained_log(weekly=False), "all"), FAMILIES))
+    assert not any("predicted loss" in point.text for point in screen.limits)
+    assert not any("in the last 90 days)" in point.text for point in screen.advice)

@@ -16,6 +16,8 @@ from relfit.analyses.recurrence import availability
 from relfit.fleet import chosen_period
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Table
+from relfit.reporting.fleet_sections import steady
+from relfit.reporting.method_notes import methods
 from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST, log_of
@@ -519,3 +521,21 @@ def test_what_begins_while_its_node_is_down_is_counted_once_and_said(tmp_path: P
     text = page_of(rf.read(tmp_path / "log.csv"), tmp_path, **FAST).text
     assert ": 100 incidents in" in text
     assert "3 began while their node was already down" in text
+
+
+def test_every_period_is_used_where_all_of_the_log_is() -> None:
+    rng = np.random.default_rng(2)
+    days = np.sort(np.concatenate([rng.uniform(0, 180, 100), rng.uniform(180, 360, 400)]))
+    starts = pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D")
+    rows: list[Any] = [(f"n{rng.integers(40)}", a, a + pd.Timedelta("1h"), "disk") for a in starts]
+    log = log_of(rows, nodes=[f"n{i}" for i in range(40)])
+    used = {}
+    for period in ("stable", "all"):
+        data = ReportData(rf.Study(log, period), FAMILIES)
+        part = steady(data)
+        assert not isinstance(part, str)
+        used[period] = part.tables[0].frame["use"].tolist()
+        said = dict(methods(data, {"steady"}).terms)["Period"]
+        assert ("a sixth of the node-hours" in said) == (period == "stable")
+        assert ("Here all of the log is used." in said) == (period == "all")
+    assert used == {"stable": [False, True], "all": [True, True]}

@@ -231,8 +231,8 @@ def test_a_page_keeps_the_first_rows_of_a_very_long_table_and_says_so() -> None:
     assert kind == "gzip"
     stored = pd.read_csv(io.BytesIO(gzip.decompress(base64.b64decode(text))))
     assert stored["row"].tolist() == list(range(30_000))
-    assert table.extent == "The first 8 of 30,001 rows; the CSV has the first 30,000. "
-    assert replace(table, frame=table.frame.head(9)).extent == "The first 8 of 9 rows; the CSV has all of them. "
+    assert table.extent == "First 8 of 30,001 rows; the CSV has the first 30,000. "
+    assert replace(table, frame=table.frame.head(9)).extent == "First 8 of 9 rows; the CSV has all. "
     assert replace(table, frame=table.frame.head(9), total=10).extent.endswith("the CSV has the first 9. ")
     assert replace(table, frame=table.frame.head(8)).extent == ""
 

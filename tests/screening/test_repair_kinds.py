@@ -188,3 +188,15 @@ def test_few_repairs_are_not_said_to_be_of_one_kind() -> None:
     found = repair_kinds(LifeData.from_array([1.0, 2.0, 30.0, 0.5, 4.0]))
     assert set(found.table["status"]) == {"too_few"}
     assert found.headline == "Too few repairs to distinguish quick from slow ones."
+
+
+def test_two_kinds_that_no_time_tells_apart_are_said_to_be_two() -> None:
+    """The trend said "one mean describes each", the page "88 % quick", the parameters "two kinds fit better"."""
+    rng = np.random.default_rng(4)
+    hours = np.where(rng.random(3000) < 0.88, rng.lognormal(2.0, 1.2, 3000), rng.lognormal(3.5, 0.1, 3000))
+    found = repair_kinds(rf.LifeData.from_array(hours))
+    assert found.best()["status"].tolist() == ["no_split"]
+    assert found.headline == (
+        "Two kinds of repairs fit better than one, but no time tells them apart: use the mean of all."
+    )
+    assert "quick" not in " ".join(text.get_text() for text in rf.plotting.repair_times(found).get_legend().get_texts())

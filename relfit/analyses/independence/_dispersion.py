@@ -7,11 +7,12 @@ nodes that join or leave do not count as a change of rate.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import special
+from scipy import optimize, special
 
 from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries
@@ -30,6 +31,7 @@ __all__ = ["Dispersion", "dispersion"]
 
 SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10
+_NO_TREND = 1e-4  # distance of the mean instant from the middle, as a share of the time
 _MANY = 8  # bins of a failure, from which they are not counted one by one
 
 
@@ -57,6 +59,9 @@ class Dispersion(Result):
         What is counted: ``"failures"`` or ``"incidents"``.
     alpha : float
         Size of the test behind `depends`; `dependence` divides its own among its tests.
+    trend : float
+        Where one steady rise or fall explains that counts vary more than by chance, how much the log of the rate
+        changes from the start to the end; else 0.
     """
 
     scales: FloatArray
@@ -71,6 +76,7 @@ class Dispersion(Result):
     expected: FloatArray | None = None
     what: str = "failures"
     alpha: float = ALPHA
+    trend: float = 0.0
 
     @property
     def too_few(self) -> npt.NDArray[np.bool_]:
@@ -136,6 +142,12 @@ class Dispersion(Result):
                 f"{self.index[low[0]]:.2f} times): {self.what} are spread evenly, as with wear-out or a fixed schedule."
             )
         first, worst = high[0], high[np.argmax(self.index[high])]
+        if self.trend:
+            return (
+                f"Counts of {self.what} vary {self.index[worst]:,.1f} times as much as those of a Poisson process at "
+                f"{duration(self.scales[worst])}, since their rate {'rises' if self.trend > 0.0 else 'falls'} over the "
+                "log; apart from that they do not cluster."
+            )
         return (
             f"{self.what.capitalize()} cluster at scales from {duration(self.scales[first])} on: counts vary "
             f"{self.index[first]:.1f} times as much as those of a Poisson process there and {self.index[worst]:,.1f} "
@@ -208,6 +220,8 @@ def dispersion(
     rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)
     bins, mean, index, low, high, p = (rows[:, i] for i in range(6))
     expected = None
+    growth, steady_at = _without_trend(at, hours)
+    steady, steady_p = np.array([_one(steady_at, hours, width, level) for width in widths]).reshape(-1, 6)[:, [2, 5]].T
     if n_resamples > 1 and np.isfinite(index).any():
         generator = np.random.default_rng(rng)
         drawn = np.empty((n_resamples, widths.size))
@@ -222,9 +236,27 @@ def dispersion(
         every = np.vstack([index, drawn])[:, usable]
         away = np.abs(every - every.mean(axis=0)) / np.maximum(every.std(axis=0, ddof=1), 1e-12)
         furthest = away[1:].max(axis=1)
+        without_trend = np.abs(steady - drawn.mean(axis=0)) / np.maximum(drawn.std(axis=0, ddof=1), 1e-12)
+        steady_p = np.array([resampled_p(float(x), furthest) if x == x else np.nan for x in without_trend])
         p = np.full(index.size, np.nan)
         p[usable] = [resampled_p(float(x), furthest) for x in away[0]]
-    return Dispersion(widths, bins.astype(np.int64), mean, index, low, high, p, level, at.size, expected, failures.what)
+    counts = (widths, bins.astype(np.int64), mean)
+    found = Dispersion(*counts, index, low, high, p, level, at.size, expected, failures.what)
+    rest = replace(found, index=steady, p=steady_p)
+    return replace(found, trend=growth) if found.clustered and not rest.clustered else found
+
+
+def _without_trend(at: FloatArray, hours: float) -> tuple[float, FloatArray]:
+    """How much the log of the rate changes in a log-linear trend, and instants on a clock on which it is steady."""
+    if at.size < 2 or not hours > 0.0:
+        return 0.0, at
+    share = at / hours
+    mean = float(np.clip(share.mean(), 0.05, 0.95))  # 0.95: the rate rises by a factor of e**20
+    if abs(mean - 0.5) < _NO_TREND:
+        return 0.0, at
+    ends = (1e-4, 40.0) if mean > 0.5 else (-40.0, -1e-4)
+    growth = float(optimize.brentq(lambda x: -1.0 / np.expm1(-x) - 1.0 / x - mean, *ends))
+    return growth, np.expm1(growth * share) / np.expm1(growth) * hours
 
 
 def _by_node_hours(failures: NodeSeries, times: IntArray) -> tuple[FloatArray, float]:

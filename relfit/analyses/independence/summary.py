@@ -129,8 +129,10 @@ class Dependence(Result):
         what = "failures" if self.dispersion is None else self.dispersion.what
         if True in counts:
             even = self.dispersion is not None and not self.dispersion.clustered
+            trend = 0.0 if self.dispersion is None else self.dispersion.trend
+            often = f"come {'more and more' if trend > 0.0 else 'less and less'} often"
             how = {
-                "dispersion": "are spread evenly" if even else "come in waves",
+                "dispersion": "are spread evenly" if even else often if trend else "come in waves",
                 "cycles": "follow the day or the week",
                 "pooled": "depend on those before",
             }

@@ -160,6 +160,11 @@ class TrendTests(Result):
         return not float(self.slope_p[0]) < self._size and not min(self._chances) < self._size
 
     @property
+    def lasting(self) -> bool:
+        """Whether the rate of the first group rises or falls over the observation, as in the headline."""
+        return bool(float(self.slope_p[0]) < self._size)
+
+    @property
     def _size(self) -> float:
         return _SIZE * self.alpha
 
@@ -175,7 +180,7 @@ class TrendTests(Result):
         if not (self.status[0] == "ok").any():
             return f"No trend test can be made: {TREND_STATUS[str(self.status[0, 0])]}."
         p, t, events = float(self.slope_p[0]), float(self.slope[0]), float(self.events[0])
-        if p < self._size:
+        if self.lasting:
             return (
                 f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
                 "allowed for): one lifetime distribution fitted to all of it mixes different rates."

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.analyses.screening import incidents
-from relfit.base.arrays import IntArray
+from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import DataError
 from relfit.log.durations import Rules, times_to_failure, times_to_repair
 from relfit.log.outages import outages_of
@@ -18,7 +18,7 @@ from relfit.log.tables import pairs
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["node_table", "regression_table"]
+__all__ = ["node_table", "regression_table", "shared_records"]
 
 _OF_EVENTS = ("cause", "detail", "scope")
 _OWN = ("duration", "observed", "node")
@@ -86,20 +86,20 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
 def node_table(log: FailureLog) -> pd.DataFrame:
     """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
 
-    The log has dated events. Incidents of the whole system count for no node: they say nothing about one.
+    The log has dated events. Incidents that hit several nodes count for no node: they say nothing about one.
 
     Examples
     --------
     >>> import relfit as rf
     >>> table = node_table(rf.datasets.load("white"))
     >>> table.columns.tolist(), len(table), int(table["failures"].sum())
-    (['system', 'node', 'failures', 'hours', 'rack'], 512, 13251)
+    (['system', 'node', 'failures', 'hours', 'rack'], 512, 9076)
     """
     if log.lifetimes is not None:
         raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
     lives = times_to_failure(log, "node", Rules(zeros="keep")).lives
     table = lives.groups.to_frame(index=False)
-    own = np.maximum(lives.n_failures - _in_system_incidents(log, lives.groups), 0)
+    own = np.maximum(lives.n_failures - _in_shared_incidents(log, lives.groups), 0)
     table = table.assign(failures=own, hours=lives.total_time)
     nodes, at = _nodes_of(log, table)
     for name in log.attributes:
@@ -108,12 +108,18 @@ def node_table(log: FailureLog) -> pd.DataFrame:
     return table
 
 
-def _in_system_incidents(log: FailureLog, nodes: pd.Index) -> IntArray:
-    """Failures of each node that are part of an incident of the whole system."""
-    outages, joined = outages_of(log), incidents(log)
-    of_system = np.append(joined.table["scope"].to_numpy() == "system", False)
+def shared_records(log: FailureLog) -> BoolArray:
+    """Which records are part of an incident that hit several nodes: a group, a rack or the whole system."""
+    joined = incidents(log)
+    shared = np.append(joined.table["scope"].to_numpy() != "node", False)
+    return np.asarray(shared[joined.incident], dtype=np.bool_)
+
+
+def _in_shared_incidents(log: FailureLog, nodes: pd.Index) -> IntArray:
+    """Failures of each node that are part of an incident that hit several nodes."""
+    outages = outages_of(log)
     rows = np.flatnonzero(outages.failures)
-    rows = rows[of_system[joined.incident[outages.row[rows]]]]
+    rows = rows[shared_records(log)[outages.row[rows]]]
     number = np.bincount(outages.code[rows], minlength=outages.n_groups)
     return np.append(number, 0)[outages.groups.get_indexer(nodes)]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.analyses.regression.covariates import node_table, regression_table
+from relfit.analyses.regression.covariates import node_table, regression_table, shared_records
+from relfit.analyses.regression.level_comparison import REST, compared_levels, farthest_level, most_frequent
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import outlier_nodes
@@ -31,14 +33,10 @@ MEASURES = {
     "ttf (AFT)": ("weibull", "time to failure"),
     "ttr": ("lognormal", "time to repair"),
 }
-_OTHER = "other"
-_FEWEST = 5  # failures, and nodes behind times, of a level that stands alone: standard errors of fewer are too small
-_FEWEST_COUNTED = 3  # nodes behind counts
 _FEW_VALUES = 6  # a number with no more values is a category
 _WIDE = 4.0  # largest number by the smallest one, above which an effect is one of a doubling
 _DOUBLED = "np.log2"
 _MOST_COX = 100_000  # times: minutes of work
-_LARGEST_SHARE = 0.25  # levels, by nodes
 _LONE = 0.25  # largest share of outliers among the nodes of a level; more of them are what the level does
 _NAMED = 3
 _OF = ["attribute", "system"]
@@ -56,18 +54,23 @@ class AttributeEffects(Result):
     table : pandas.DataFrame
         One row per ``measure`` and ``attribute``, and per ``system`` where levels are compared within each (empty if
         not): ``model``, number of ``coefficients``, ``p`` of all of them together, ``p_adjusted`` over the rows of this
-        measure (Benjamini and Hochberg), and the coefficient that is most standard errors from zero: ``term``,
-        ``reference``, ``ratio`` with ``low`` and ``high``. ``ratio`` is of hazards (``ttf``), times (``ttf (AFT)``,
-        ``ttr``) or rates (``failures``). ``proportional_p`` says whether hazard ratios stay the same over time.
-        ``left_out`` names the outlier nodes that were left out, ``status`` is ``ok`` or why there is no answer.
+        measure (Benjamini and Hochberg), and one comparison: ``term``, ``reference``, ``ratio`` with ``low`` and
+        ``high``. Of two values the rarer among the nodes is compared to the other; of several ``levels`` the farthest
+        from all other values together, with an interval that holds for all of them (Bonferroni). ``ratio`` is of
+        hazards (``ttf``), times (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether
+        hazard ratios stay the same over time. ``left_out`` names the outlier nodes that were left out, ``status`` is
+        ``ok`` or why there is no answer.
     regressions : dict
-        By ``(measure, attribute)`` the `Regression` behind each row; by ``(measure, attribute, system)`` those of one.
+        By ``(measure, attribute)`` the `Regression` on all levels; by ``(measure, attribute, system)`` that of one.
+    shared_records : int
+        Records of incidents that hit several nodes: they are left out of comparisons of failures.
     """
 
     level: float
     alpha: float
     table: pd.DataFrame
     regressions: dict[tuple[str, ...], Regression]
+    shared_records: int
 
     _not_in_json = ("regressions",)
     _frame = "table"
@@ -92,13 +95,16 @@ class AttributeEffects(Result):
 
     @property
     def _without(self) -> str:
-        """The outlier nodes that were left out."""
+        """The outlier nodes and the records that were left out."""
         nodes = list(dict.fromkeys(node for names in self.table["left_out"] for node in names.split(", ") if node))
-        if not nodes:
-            return ""
+        left = []
         if len(nodes) > _NAMED:
-            return f", without {count(len(nodes), 'outlier node')}"
-        return f", without the outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}"
+            left.append(count(len(nodes), "outlier node"))
+        elif nodes:
+            left.append(f"the outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}")
+        if self.shared_records:
+            left.append("incidents of several nodes")
+        return f", without {' and '.join(left)}" if left else ""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -129,11 +135,11 @@ def _name(row: pd.Series) -> str:
 def _sentence(row: pd.Series) -> str:
     unit = " per doubling" if row["term"].startswith(_DOUBLED) else " per unit"
     against = f"for {row['term']} against {row['reference']}" if isinstance(row["reference"], str) else unit.strip()
-    what = MEASURES[row["measure"]][1]
-    return (
-        f"{_name(row)} ({p_value(row['p_adjusted'])}): {what} x {row['ratio']:.3g} "
-        f"({row['low']:.3g}-{row['high']:.3g}) {against}."
-    )
+    what, head = MEASURES[row["measure"]][1], f"{_name(row)} ({p_value(row['p_adjusted'])})"
+    if row["levels"] > 1 and row["low"] <= 1.0 <= row["high"]:
+        return f"{head}: {what} differs, but no value surely from all others together."
+    ratio = f"{what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}"
+    return f"{head}: {ratio}." if row["levels"] == 1 else f"{head}: {ratio}, the farthest of {row['levels']} compared."
 
 
 def attribute_effects(
@@ -145,8 +151,9 @@ def attribute_effects(
 ) -> AttributeEffects:
     """Association of each attribute of the nodes with failures, times to failure and to repair, one at a time.
 
-    Numbers with no more than six values are categories. Levels with fewer than five failures or five nodes (three for
-    counts) are joined as ``other``, or left out if they are few together. An attribute with more levels than a quarter
+    Incidents that hit several nodes are left out of comparisons of failures: they say nothing about one node. Numbers
+    with no more than six values are categories. Levels with fewer than five failures or five nodes (three for counts)
+    are joined, or left out if they are few together. An attribute with more levels than a quarter
     of the nodes nearly names the node and is not compared; dates are not, either. Outlier nodes
     (`relfit.analyses.screening.outlier_nodes`) are left out of comparisons of failures, unless they are more than a
     quarter of a level's nodes: what one node does is not what its rack does. In a log of several systems, levels that
@@ -172,19 +179,22 @@ def attribute_effects(
     --------
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
-    >>> rf.regression.attribute_effects(log, measures=("failures",)).headline
-    'No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes).'
+    >>> print(rf.regression.attribute_effects(log, measures=("failures",)).headline)
+    No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes and incidents of
+    several nodes).
     """
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
     outliers = _outliers(log)
+    of_nodes, shared = _single(log)
+    sources = {"ttf": of_nodes, "ttr": log}
     for measure in measures:
         if measure not in MEASURES:
             raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
         model = MEASURES[measure][0]
         left = measure.partition(" ")[0]
         try:
-            table = node_table(log) if left == "failures" else regression_table(log, left)[0]
+            table = node_table(log) if left == "failures" else regression_table(sources[left], left)[0]
         except RelfitError:
             continue  # a log of lifetimes has no counts
         if left != "failures":
@@ -195,9 +205,9 @@ def attribute_effects(
             lone = _lone(part, name, outliers) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)
             row["left_out"] = ", ".join(dict.fromkeys(part.loc[lone, "node"].astype(str)))
             try:
-                fit = _fit(part[~lone], left, name, model, level, _nodes(log, system))
+                fit, shown, levels = _fit(part[~lone], left, name, model, level, _values(log, name, system))
                 fits[(measure, name, system) if system else (measure, name)] = fit
-                row |= _row(fit)
+                row |= _row(fit, shown, levels)
             except RelfitError as error:
                 row["status"] = str(error)
             rows.append(row)
@@ -208,6 +218,7 @@ def attribute_effects(
         "model",
         "coefficients",
         "p",
+        "levels",
         "term",
         "reference",
         "ratio",
@@ -221,7 +232,7 @@ def attribute_effects(
     p = effects["p"].astype(float)
     adjusted = [pd.Series(adjusted_p(part.to_numpy()), part.index) for _, part in p.groupby(effects["measure"])]
     effects.insert(6, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
-    return AttributeEffects(level, alpha, effects, fits)
+    return AttributeEffects(level, alpha, effects, fits, shared)
 
 
 def _compared(table: pd.DataFrame, name: str) -> list[tuple[str, pd.DataFrame]]:
@@ -239,9 +250,19 @@ def _compared(table: pd.DataFrame, name: str) -> list[tuple[str, pd.DataFrame]]:
     return [(system, part) for system, part in parts if len(part[name].dropna().unique()) > 1]
 
 
-def _nodes(log: FailureLog, system: str) -> int:
-    """Number of nodes of a system, or of the log."""
-    return int((log.population["system"].astype(str) == system).sum()) if system else len(log.population)
+def _values(log: FailureLog, name: str, system: str) -> pd.Series:
+    """The attribute of each node of a system, or of the log; of each lifetime, where only they have it."""
+    table = log.population if name in log.population or log.lifetimes is None else log.lifetimes
+    return table.loc[table["system"].astype(str) == system, name] if system else table[name]
+
+
+def _single(log: FailureLog) -> tuple[FailureLog, int]:
+    """The log without the records of incidents that hit several nodes, and how many these are."""
+    if log.lifetimes is not None or not len(log.events):
+        return log, 0
+    shared = shared_records(log)
+    number = int(shared.sum())
+    return replace(log, events=log.events[~shared].reset_index(drop=True)) if number else log, number
 
 
 def _outliers(log: FailureLog) -> pd.MultiIndex:
@@ -272,7 +293,10 @@ def _of_nodes(log: FailureLog) -> list[str]:
     return [str(name) for table in tables for name in table.columns]
 
 
-def _fit(table: pd.DataFrame, left: str, name: str, model: str, level: float, n_nodes: int) -> Regression:
+def _fit(
+    table: pd.DataFrame, left: str, name: str, model: str, level: float, of_nodes: pd.Series
+) -> tuple[Regression, Regression, int]:
+    """The regression on all levels, that of the farthest one against the rest, and the number of levels compared."""
     if model == "cox" and len(table) > _MOST_COX:
         raise RelfitError(f"{len(table):,} times are too many for the Cox model (more than {_MOST_COX:,})")
     values = table[name]
@@ -283,23 +307,22 @@ def _fit(table: pd.DataFrame, left: str, name: str, model: str, level: float, n_
     if number and values.nunique() > _FEW_VALUES:
         by_doubling = values.min() > 0 and values.max() > _WIDE * values.min()
         covariate = f"{_DOUBLED}(`{name}`)" if by_doubling else f"`{name}`"
-        return regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters)
-    groups = values.astype(object).where(values.isna(), values.astype(str))
-    failures = table["failures" if left == "failures" else "observed"].astype(float).groupby(groups).sum()
-    nodes = table[["system", "node"]].astype(str).agg("/".join, axis=1).groupby(groups).nunique()
-    fewest = _FEWEST_COUNTED if left == "failures" else _FEWEST
-    rare = failures.index[(failures < _FEWEST) | (nodes < fewest)]
-    if len(nodes) > _LARGEST_SHARE * n_nodes:
-        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare")
-    if failures[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest:
-        groups = groups.where(~groups.isin(rare), _OTHER)
-    else:
-        groups = groups.where(~groups.isin(rare))
-    if groups.nunique() < 2:
-        raise RelfitError(f"only one level has {fewest} nodes and {_FEWEST} failures")
-    largest = str(groups.value_counts().index[0])
-    named = table.assign(**{name: groups})
-    return regression(named, f"{left} ~ `{name}`", model, level=level, cluster=clusters, reference={name: largest})
+        fit = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters)
+        return fit, fit, 1
+    levels = compared_levels(values, table, len(of_nodes))
+    reference = most_frequent(levels, of_nodes)
+    formula = f"{left} ~ `{name}`"
+
+    def fitted(groups: pd.Series, against: str, at: float) -> Regression:
+        own = table.assign(**{name: groups})
+        return regression(own, formula, model, level=at, cluster=clusters, reference={name: against})
+
+    fit, number_of_levels = fitted(levels, reference, level), levels.nunique()
+    if number_of_levels == 2 or not fit.converged:
+        return fit, fit, 1
+    farthest = farthest_level(levels, table, fit, reference)
+    two = levels.where(levels.isna() | (levels == farthest), REST)
+    return fit, fitted(two, REST, 1.0 - (1.0 - level) / number_of_levels), number_of_levels
 
 
 def _dated(values: pd.Series) -> bool:
@@ -310,18 +333,20 @@ def _dated(values: pd.Series) -> bool:
     return text and are_dates(pa.array(values.dropna().astype(str).unique(), pa.large_string()))
 
 
-def _row(fit: Regression) -> dict[str, object]:
+def _row(fit: Regression, shown: Regression, levels: int) -> dict[str, object]:
+    """One row of the table: the test of all coefficients, and the one coefficient shown."""
     test = fit.likelihood_ratio if fit.n_clusters is None else fit.wald
     ratio = next(str(name) for name in fit.table.columns if str(name).endswith("_ratio"))
-    apart = (fit.table["coefficient"] / fit.table["standard_error"]).abs()
-    if not fit.converged or apart.isna().all():
-        return {"status": fit.notes[0], "p": np.nan}
-    far = fit.table.iloc[int(apart.to_numpy().argmax())]
+    for each in (fit, shown):
+        if not each.converged or each.table["standard_error"].isna().all():
+            return {"status": each.notes[0], "p": np.nan}
+    far = shown.table.iloc[0]
     term = str(far.name).partition("[T.")[2].removesuffix("]") or str(far.name)
     proportional = np.nan if fit.proportional is None else float(fit.proportional["p_adjusted"].min())
     return {
         "coefficients": len(fit.table),
         "p": test.p,
+        "levels": levels,
         "term": term,
         "reference": far["reference"],
         "ratio": far[ratio],

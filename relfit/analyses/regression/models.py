@@ -12,7 +12,7 @@ import pandas as pd
 import scipy
 
 from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
-from relfit.analyses.regression.covariates import node_table, regression_table
+from relfit.analyses.regression.covariates import node_table, regression_table, shared_records
 from relfit.analyses.regression.design import covariates_of, matrix_of, reference_of, split, suggestion
 from relfit.analyses.regression.maximum import Estimate
 from relfit.analyses.regression.regression_results import Regression, Test
@@ -54,7 +54,8 @@ def regress(
     log : FailureLog
     formula : str
         ``"ttf ~ cage + column"`` (time to failure), ``"ttr ~ cause"`` (time to repair) or ``"failures ~ rack"``
-        (failures of each node over the hours that it was observed). The right side names attributes of the log,
+        (failures of each node over the hours that it was observed, without those of incidents that hit several nodes).
+        The right side names attributes of the log,
         ``system`` or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The
         cause of a time to failure is that of the failure with which it began.
     model : {"cox", "weibull", "lognormal", "negative binomial"}, optional
@@ -79,7 +80,7 @@ def regress(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> rf.regress(log, "failures ~ rack").headline.partition(": ")[2]
-    '13,251 failures of 512 nodes, p = 0.88 (likelihood ratio) for all covariates together.'
+    '9,076 failures of 512 nodes, p = 1 (likelihood ratio) for all covariates together.'
     >>> rf.regress(log, "ttf ~ rock")
     Traceback (most recent call last):
     ...
@@ -95,6 +96,8 @@ def regress(
     dropped: dict[str, int] = {}
     if left == _COUNTS:
         table = node_table(log)
+        shared = int(shared_records(log).sum())
+        dropped = {"record of an incident of several nodes": shared} if shared else {}
     else:
         table, dropped = regression_table(log, left)
     keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]

@@ -144,7 +144,7 @@ class Regression(Result):
         >>> import relfit as rf
         >>> rates = rf.regress(rf.datasets.load("white"), "failures ~ rack").node_rates()
         >>> rates.loc[0, ["failures", "expected", "rate_by_covariates", "rate"]].astype(float).round(1).tolist()
-        [17.0, 34.3, 8.1, 4.2]
+        [10.0, 21.4, 5.0, 2.5]
         """
         if self.nodes is None:
             problem = "is one of times" if self.converged else "did not converge"

@@ -97,6 +97,14 @@ class RepairKinds(Result):
         if not len(two):
             if (rows["status"] == "too_few").all():
                 return "Too few repairs to distinguish quick from slow ones."
+            apart = int((rows["status"] == "no_split").sum())
+            if apart:
+                where = "" if len(rows) == 1 else f" in {apart} of {len(rows)} groups"
+                mean = "all" if len(rows) == 1 else "each group"
+                return (
+                    f"Two kinds of repairs fit better than one{where}, but no time tells them apart: use the mean of "
+                    f"{mean}."
+                )
             if len(rows) == 1:
                 return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
             within = " or ".join(self.keys)

@@ -1,0 +1,37 @@
+"""Names of columns: usual pairs are recognised, the nearest is named, and a rack may be in the list of nodes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+
+
+@pytest.mark.parametrize("pair", [("Outage Start", "Outage End"), ("down_since", "up_again")])
+def test_pairs_of_times_are_recognised(tmp_path: Path, pair: tuple[str, str]) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(
+        f"node,{pair[0]},{pair[1]}\na,2024-05-01 04:00,2024-05-01 06:00\nb,2024-05-02 04:00,2024-05-02 05:00\n"
+    )
+    log = rf.read(path)
+    assert (log.events["end"] - log.events["start"]).tolist() == [pd.Timedelta("2h"), pd.Timedelta("1h")]
+
+
+def test_the_nearest_column_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("server,down_since,up_again\na,2024-05-01 04:00,2024-05-01 06:00\n")
+    with pytest.raises(rf.ReadError, match=r"no column 'down' for start; did you mean down_since\?"):
+        rf.read(path, start="down")
+
+
+def test_a_rack_may_be_in_the_list_of_nodes(tmp_path: Path) -> None:
+    path, nodes = tmp_path / "log.csv", tmp_path / "nodes.csv"
+    path.write_text("node,start,end\na,2024-05-01 04:00,2024-05-01 06:00\nb,2024-05-02 04:00,2024-05-02 05:00\n")
+    nodes.write_text("node,leaf\na,l0\nb,l0\nc,l1\n")
+    log = rf.read(path, population=nodes, rack="leaf")
+    assert log.population.set_index("node")["rack"].to_dict() == {"a": "l0", "b": "l0", "c": "l1"}
+    with pytest.raises(rf.ReadError, match="no column 'shelf' for rack"):
+        rf.read(path, population=nodes, rack="shelf")

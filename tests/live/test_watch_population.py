@@ -1,0 +1,24 @@
+"""A list of nodes given to ``relfit watch init`` is in the settings and read in every round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from relfit.cli.app import main
+from relfit.live.watch_settings import read_watch_settings
+
+
+def test_init_writes_the_list_of_nodes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    days = [f"{'ab'[day % 2]},2024-01-{day:02d}" for day in range(1, 31)]
+    Path("log.csv").write_text("\n".join(["node,start", *days]) + "\n")
+    Path("servers.csv").write_text("node,rack\na,r1\nb,r1\nc,r2\n")
+    assert main(["watch", "init", "log.csv", "--population", "servers.csv"]) == 0
+    assert "of 3 nodes" in " ".join(capsys.readouterr().out.split())
+    (source,) = read_watch_settings("watch.toml").sources
+    assert Path(source.population) == tmp_path / "servers.csv"
+    assert 'population = "servers.csv"' in Path("watch.toml").read_text()
