@@ -34,6 +34,7 @@ TABLES = {
     "PooledFit",
     "ProcessFit",
     "RenewalModels",
+    "RepairClock",
     "RepeatFailures",
     "Round",
     "Sequences",
