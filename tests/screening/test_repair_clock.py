@@ -66,7 +66,7 @@ def test_the_time_of_day_is_found() -> None:
 @pytest.mark.parametrize("bursts", [False, True])
 def test_size_of_both_tests_together(bursts: bool) -> None:
     """More failures on working days, skewed repairs, and (bursts) days on which all repairs take long."""
-    rng, wrong, number = np.random.default_rng(3), 0, 300
+    rng, wrong, number = np.random.default_rng(3), 0, 100
     for _ in range(number):
         starts = rng.uniform(0.0, HOURS, 500)
         day, _ = local(starts)
@@ -77,7 +77,7 @@ def test_size_of_both_tests_together(bursts: bool) -> None:
             starts = np.concatenate([starts, *(d * 24.0 + rng.uniform(0, 24, 12) for d in rng.integers(0, 299, 15))])
             repairs = rng.lognormal(1.5, 1.0, starts.size) * level[(starts // 24).astype(int)]
         wrong += bool(clock_of(starts, repairs)[1].depends)
-    assert wrong / number <= 0.075  # 5 %, and two standard errors
+    assert wrong / number <= 0.09  # 5 %, and two standard errors
 
 
 def test_too_few_repairs() -> None:
