@@ -32,6 +32,7 @@ from relfit.planning import (
     plan_checkpoints,
     plan_migration,
     plan_replication,
+    plan_spares,
     plan_sparing,
     sparing_map,
 )
@@ -246,6 +247,7 @@ FIGURES: dict[str, Callable[[Axes], Any]] = {
     "uncertain_spares": lambda ax: plotting.uncertain_spares(
         plan_sparing(_CLUSTER, parameters(), _RECOVERY, strategies=Strategies(36, 0), level=0.9, rng=1), ax
     ),
+    "hot_spares": lambda ax: plotting.hot_spares(plan_spares(parameters(), 128), ax),
     "simulated_hours": lambda ax: plotting.simulated_hours(
         simulate_sparing(
             Cluster(zones=1, racks=8, trays=8, gpus=2),

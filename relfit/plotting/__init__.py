@@ -36,7 +36,7 @@ __getattr__, __dir__, __all__ = front(
         "recurrence_figures": "availability_over_time processes step_curves trends",
         "repair_figures": "repair_classes repair_times",
         "repair_sweep_figures": "repair_sweep repair_sweep_map",
-        "sparing_figures": "decision_map gpu_hours simulated_hours uncertain_spares",
+        "sparing_figures": "decision_map gpu_hours hot_spares simulated_hours uncertain_spares",
         "style": "family_mark look",
         "system_figures": "by_size chi_square_bins reliability_curve",
         "training_figures": "server_states training_designs training_time",

@@ -1,4 +1,4 @@
-"""Figures of the sparing planner: where GPU hours go, decision maps, uncertainty, simulation."""
+"""Figures of sparing: where GPU hours go, decision maps, uncertainty, simulation; hot spares of a job."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from relfit.base.text import percent
 from relfit.planning.sparing.evaluation import SparingEvaluation
+from relfit.planning.sparing.job_spares import SparesPlan
 from relfit.planning.sparing.maps import SparingMap
 from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
@@ -17,7 +18,7 @@ from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_map", "gpu_hours", "simulated_hours", "uncertain_spares"]
+__all__ = ["decision_map", "gpu_hours", "hot_spares", "simulated_hours", "uncertain_spares"]
 
 _COLOURS = {
     "useful": style.BLUE,
@@ -184,4 +185,28 @@ def simulated_hours(result: SparingSimulation, ax: Axes | None = None) -> Axes:
         "",
         legend=True,
         loc="lower right",
+    )
+
+
+@plot.register(SparesPlan)
+def hot_spares(plan: SparesPlan, ax: Axes | None = None) -> Axes:
+    """Share of the time that the job waits for a node, by number of hot spares, with its interval and the limit."""
+    ax = style.axes(ax)
+    spares = plan.table["spares"].to_numpy()
+    waiting, low, high = (100.0 * plan.table[name].to_numpy() for name in ("waiting", "waiting_low", "waiting_high"))
+    if waiting.max() <= 0.0:
+        return style.empty(ax, style.headline(plan))
+    ax.plot(spares, waiting, "o-", color=style.BLUE, linewidth=1.6, markersize=5, label="waiting")
+    if plan.n_draws:
+        label = f"{percent(plan.level)} interval"
+        ax.fill_between(spares, low, high, color=style.BLUE, alpha=0.15, linewidth=0, label=label)
+    ax.axhline(100.0 * plan.limit, color=style.INK, linestyle=(0, (3, 2)), label=f"limit: {percent(plan.limit)}")
+    label = f"needed: {plan.spares} ({percent(plan.waiting)})"
+    ax.plot([plan.spares], [100.0 * plan.waiting], "o", color=style.VERMILION, markersize=9, label=label, zorder=5)
+    shares = np.concatenate([waiting, low, high, [100.0 * plan.limit]])
+    shares = shares[shares > 0.0]  # a share of less than 1e-300 is none on a logarithmic axis
+    style.decades(ax.yaxis, max(float(shares.min()), 1e-6 * float(shares.max())), float(shares.max()))
+    ax.set_xticks(spares)
+    return style.finish(
+        ax, style.headline(plan), "hot spares of the job", "share of the time that it waits (%)", legend=True
     )

@@ -313,16 +313,21 @@ def _advice(m: ReportData) -> list[Point]:
 
 
 def _risen(m: ReportData) -> list[Point]:
-    """Where the rate of the last months is clearly higher than that of the steady period before."""
+    """Where the rate rises, or that of the last months is clearly higher than that of the steady period before."""
     changes = m.change_points.result
     if changes is None or changes.status != "ok" or m.few or not m.firm("steady"):
         return []
-    last, before = changes.periods[-1], changes.stable_period
-    if not last.low > before.high:
+    first, before, last = changes.periods[0], changes.stable_period, changes.periods[-1]
+    if changes.gradual and last.low > first.high:
+        text = (
+            "Find out why incidents come more and more often: "
+            f"since {last.start:%Y-%m-%d} {last.times(first)} as often as until {first.end:%Y-%m-%d}."
+        )
+    elif last.low > before.high:
+        day = f"{last.start:%Y-%m-%d}"
+        text = f"Find out what changed about {day}: incidents come {last.times(before)} as often since then."
+    else:
         return []
-    text = (
-        f"Find out what changed about {last.start:%Y-%m-%d}: incidents come {last.times(before)} as often since then."
-    )
     return [Point(text, "steady", "when", "Administrators")]
 
 

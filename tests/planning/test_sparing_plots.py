@@ -8,6 +8,7 @@ from dataclasses import replace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from scipy import stats
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -85,3 +86,22 @@ def test_uncertain_spares_and_simulation() -> None:
     ax = rf.plot(run)
     assert "useful" in [label.get_text() for label in ax.get_yticklabels()]
     ax.figure.canvas.draw()
+
+
+def test_hot_spares_are_drawn_with_their_limit_and_interval() -> None:
+    plan = rf.planning.plan_spares("5000h", 128, 0.01, repair="24h")
+    ax = rf.plot(plan)
+    line, limit, chosen = ax.lines
+    # by hand: the binomial distribution of nodes down
+    down = 24.0 / 5024.0
+    waits = [100.0 * stats.binom.sf(spares, 128 + spares, down) for spares in line.get_xdata()]
+    assert line.get_ydata() == pytest.approx(waits, rel=1e-9, abs=1e-10)
+    assert set(limit.get_ydata()) == {1.0}
+    assert chosen.get_xdata()[0] == min(s for s, wait in zip(line.get_xdata(), waits, strict=True) if wait <= 1.0)
+    assert ax.get_yscale() == "log"
+
+
+def test_a_job_that_never_waits_has_a_figure_that_says_so() -> None:
+    ax = rf.plot(rf.planning.plan_spares("5000h", 128, repair=0))
+    assert not ax.lines
+    assert "needs 0 hot spares" in ax.texts[0].get_text().replace("\n", " ")

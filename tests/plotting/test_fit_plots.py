@@ -41,7 +41,6 @@ TABLES = {
     "SizeFits",
     "SlurmNodes",
     "SparesNeeded",
-    "SparesPlan",
     "SparingQueue",
     "StoredFits",
     "Throughputs",

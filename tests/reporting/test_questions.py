@@ -232,6 +232,22 @@ def test_a_rise_after_the_steady_period_is_said_first(tmp_path: Path, factor: fl
         assert float(advice[2]) == pytest.approx(factor, rel=0.2)
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("words_only")
+def test_a_smooth_rise_has_no_date_at_which_something_changed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    node, day = np.nonzero(rng.random((40, 600)) < 0.02 * np.exp(np.linspace(0.0, 1.8, 600)))
+    start = pd.Timestamp("2020-01-01") + pd.to_timedelta(day + rng.uniform(0.0, 0.9, day.size), unit="D")
+    rows: list[Any] = [(f"n{i}", at, at + pd.Timedelta("1h"), "disk") for i, at in zip(node, start, strict=True)]
+    page = page_of(log_of(rows, nodes=[f"n{i}" for i in range(40)], until="2021-08-23"), tmp_path, **FAST)
+    advice = re.search(r"come more and more often: since (\S+) ([\d.]+) times as often as until (\S+)\.", page.text)
+    assert advice is not None
+    counted = [np.sum(start >= advice[1]) / np.sum(pd.date_range("2020-01-01", "2021-08-22") >= advice[1])]
+    counted += [np.sum(start < advice[3]) / np.sum(pd.date_range("2020-01-01", "2021-08-22") < advice[3])]
+    assert float(advice[2]) == pytest.approx(counted[0] / counted[1], rel=0.03)
+    assert "Find out what changed" not in page.text
+
+
 @pytest.mark.usefixtures("words_only")
 def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -> None:
     (tmp_path / "few.csv").write_text(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from relfit.analyses.screening.segmentation import steps_or_trend
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.results import Result
 from relfit.base.text import count, duration, interval, number
@@ -136,6 +137,14 @@ class ChangePoints(Result):
     def stable_period(self) -> Period:
         """The most recent one that is long enough and has enough failures for a fit."""
         return self.periods[self.stable]
+
+    @property
+    def gradual(self) -> bool:
+        """Whether a steady rise or fall of the rate explains the counts better than sudden changes do."""
+        starts = [period.start.as_unit("ns").value for period in self.periods]
+        cuts = np.append(np.searchsorted(self.edges, starts), self.counts.size)
+        steps, trend = steps_or_trend(self.counts, self.exposure, cuts)
+        return trend > steps and len(self) > 1
 
     @property
     def headline(self) -> str:

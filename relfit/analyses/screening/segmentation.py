@@ -14,14 +14,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import optimize, special
 
 from relfit.base.arrays import FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["Renewals", "dispersions", "excess", "gain_of", "merged", "null_gains", "segments", "thinned"]
+__all__ = [
+    "Renewals",
+    "dispersions",
+    "excess",
+    "gain_of",
+    "merged",
+    "null_gains",
+    "segments",
+    "steps_or_trend",
+    "thinned",
+]
 
 
 _CALIBRATION_BINS = 300
+_STEEPEST = 40.0  # log of the factor by which a rate changes in a trend
 _LEAST_MONTHS = 12  # whose differences show whether a rate wanders
 _MANY = 20  # failures of a node, from which its longest time between failures is known
 _PLAIN = 25  # random logs that gain as much
@@ -155,6 +167,38 @@ def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
     """The least penalty at which neither one change nor two are a gain."""
     running = np.concatenate([[0.0], np.cumsum(number)])
     return float(_largest_gain(running, np.concatenate([[0.0], np.cumsum(time)]), shortest))
+
+
+def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) -> tuple[float, float]:
+    """What a rate constant between `cuts`, and a log-linear one, add to the log-likelihood of a constant rate.
+
+    From each is taken what its parameters cost (Schwarz 1978): two for a change, one for the trend.
+
+    Examples
+    --------
+    >>> counts = np.repeat([2, 9], 20)
+    >>> steps, trend = steps_or_trend(counts, np.ones(40), np.array([0, 20, 40]))
+    >>> steps > trend
+    True
+    """
+    number, time = np.asarray(counts, dtype=np.float64), np.asarray(exposure, dtype=np.float64)
+    cost = 0.5 * np.log(max(number.sum(), 1.0))
+    n, t = np.add.reduceat(number, cuts[:-1]), np.add.reduceat(time, cuts[:-1])
+    steps = special.xlogy(n, n / np.where(t > 0.0, t, 1.0)).sum() - special.xlogy(
+        number.sum(), number.sum() / time.sum()
+    )
+    at = (np.arange(number.size) + 0.5) / number.size
+    mean = float(number @ at / max(number.sum(), 1.0))
+
+    def away(slope: float) -> float:
+        weight = time * np.exp(slope * (at - 0.5))
+        return float(weight @ at / weight.sum()) - mean
+
+    ends = (-_STEEPEST, _STEEPEST)
+    slope = optimize.brentq(away, *ends) if away(ends[0]) < 0.0 < away(ends[1]) else 0.0
+    level = np.log(time.sum() / (time @ np.exp(slope * (at - 0.5))))
+    trend = number @ (level + slope * (at - 0.5))
+    return float(steps - 2 * (n.size - 1) * cost), float(trend - cost)
 
 
 def null_gains(

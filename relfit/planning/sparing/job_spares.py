@@ -27,6 +27,7 @@ _STEADY = "Repairs begin at once. Nodes and racks fail independently and at cons
 _TOGETHER = "Nodes are down together as often as in the log (fleet.down_scatter {:.2g}); racks fail independently."
 _POINTS = 48  # at which a share of time down that varies is evaluated
 _MOST_ALIKE = 0.5  # correlation of two nodes
+_ROUNDING = 1e-14  # of the transform
 _BEYOND = 1e-9  # probability left out at either end of it
 
 
@@ -222,7 +223,8 @@ class _Shares:
         for number, nodes in ((total // held, held), (1, total % held)):
             if number and nodes:
                 product *= (self._rack(wave, alone, rack, nodes)) ** number
-        return np.clip(np.fft.irfft(product, total + 1, axis=1), 0.0, 1.0)
+        shares = np.clip(np.fft.irfft(product, total + 1, axis=1), 0.0, 1.0)
+        return np.where(shares > _ROUNDING, shares, 0.0)
 
     def _rack(self, wave: Any, alone: Any, rack: Any, nodes: int) -> Any:
         """The polynomial of a rack of so many nodes: all fail alone, or some of them together."""
