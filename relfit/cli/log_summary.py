@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.base.text import count, duration
 from relfit.cli import options as opt
-
-if TYPE_CHECKING:
-    pass
+from relfit.log.tables import NOT_SEEN
 
 __all__ = ["brief", "complete"]
 
@@ -26,7 +24,7 @@ def brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """What a log holds, in about ten lines."""
     notes = [note for note in about["notes"] if not note.startswith("columns: ")]
     more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
-    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(about)})"
+    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(log, about)})"
     return [
         _summary(log, about),
         *_rows_read(log, about, _FEW),
@@ -108,7 +106,7 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines += [
         *_window(about),
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
-        f"nodes     {about['nodes']:,} ({_listing(about)})",
+        f"nodes     {about['nodes']:,} ({_listing(log, about)})",
         *_in_service(log),
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
@@ -118,12 +116,15 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _listing(about: dict[str, object]) -> str:
+def _listing(log: rf.FailureLog, about: dict[str, Any]) -> str:
     """Who says which nodes there are."""
     nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
     if not listed:
         others = f", {quiet:,} of them without a failure" if quiet else ""
         return f"those that the log names{others}; nothing lists all nodes"
+    unnamed = log.population["node"].astype(str).str.startswith(f"{NOT_SEEN} ").sum()
+    if unnamed:
+        return f"their number as given; {nodes - unnamed:,} are in the log, {unnamed:,} without a failure"
     return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 

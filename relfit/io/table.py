@@ -265,6 +265,12 @@ def _log(
             f"the window ends at {last} before it starts at {first}",
             remedy=Remedy("correct window_start or window_end", "correct --observed FROM/TO"),
         )
+    tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
+    if latest <= tomorrow < last:  # a simulated log may have its records there, too
+        raise ArgumentError(
+            f"the window ends on {last:%Y-%m-%d}, which is still to come",
+            remedy=Remedy("give window_end the last time that the log covers", "end --observed FROM/TO with the log"),
+        )
     if last.year - first.year > _LONGEST_WINDOW:
         raise ReadError(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",

@@ -90,6 +90,18 @@ def test_of_incidents_only_those_of_the_system_have_a_rate(tickets: Path, capsys
     assert said["tables"]["periods"][0]["rate"] * 8766.0 == pytest.approx(per_year)
 
 
+def test_nodes_of_which_the_number_is_given_are_not_called_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "few.csv"
+    path.write_text("node,start,end\na,2024-01-03 10:00,2024-01-03 12:00\nb,2024-02-03 10:00,2024-02-03 11:00\n")
+    for details in ([], ["--details"]):
+        assert main(["info", str(path), "--n-nodes", "5", *details]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "their number as given; 2 are in the log, 3 without a failure" in text
+        assert "listed" not in text
+
+
 def test_alerts_name_nodes_and_list_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Nobody says which nodes there are: six that wrote of no failure are known, and many others are not."""
     rng = np.random.default_rng(4)

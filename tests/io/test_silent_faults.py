@@ -175,6 +175,15 @@ def test_a_last_day_with_records_is_told_to_be_excluded(tmp_path, end, hint):
     assert f"{number} after the declared end {end[:10]} 00:00 America/Denver: left out{hint}" in notes
 
 
+def test_no_log_covers_what_is_still_to_come(tmp_path):
+    later = pd.Timestamp.now("UTC") + pd.Timedelta("400D")
+    with pytest.raises(rf.ArgumentError, match=rf"ends on {later:%Y-%m-%d}, which is still to come.*window_end"):
+        rf.read(table(tmp_path, DAYS), window_end=f"{later:%Y-%m-%d}")
+    rows = DAYS + f"\na,{later:%Y-%m-%d},{later:%Y-%m-%d}\n"  # simulated: it has a record there
+    end = f"{later + pd.Timedelta('2D'):%Y-%m-%d}"
+    assert f"{rf.read(table(tmp_path, rows), window_end=end).window.end:%Y-%m-%d}" == end
+
+
 def test_events_of_nodes_that_had_left_are_counted(tmp_path):
     people = table(tmp_path, "node,entered,left\na,2023-01-01,2023-06-01\nb,2024-01-01,2025-01-01\n", "nodes.csv")
     log = rf.read(table(tmp_path, DAYS), population=people, window_start="2024-01-01", window_end="2024-01-31")
