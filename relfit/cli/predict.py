@@ -237,8 +237,9 @@ def system(
             left_out = [*left_out, *nameless]
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
+                without = f" ({'; '.join(left_out)})".replace(".)", ")") if left_out else ""
                 raise ArgumentError(
-                    f"--k {k} of {chosen.n_nodes} nodes", remedy=f"give 1 to {chosen.n_nodes}, or other nodes"
+                    f"--k {k} of {chosen.n_nodes} nodes{without}", remedy=f"give 1 to {chosen.n_nodes}, or other nodes"
                 )
             chosen = chosen.take(range(k))
         if tolerate:

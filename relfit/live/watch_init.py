@@ -68,6 +68,8 @@ def write_settings(
     """
     if out.exists():
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
+    if population is not None and not Path(population).is_file():
+        raise ArgumentError(f"{population}: no such file", remedy="give --population the table of the nodes")
     folder = out.resolve().parent
     sources: list[dict[str, Any]] = []
     lines, ends = list[str](), list[pd.Timestamp]()

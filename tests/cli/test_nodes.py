@@ -167,6 +167,8 @@ def test_nodes_in_repair_are_told_to_be_left_out(down, told, here, capsys):
         out = " ".join(capsys.readouterr().out.split())
         assert told in out
         assert ("in repair" in out) == bool(down)
+    assert main(["system", "log.csv", *options[:4], "--k", "10"]) == (2 if down else 0)
+    assert ("in repair" in capsys.readouterr().err) == bool(down)
 
 
 def test_any_nodes_are_not_the_first_ones(here, capsys):

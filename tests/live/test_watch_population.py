@@ -22,3 +22,12 @@ def test_init_writes_the_list_of_nodes(
     (source,) = read_watch_settings("watch.toml").sources
     assert Path(source.population) == tmp_path / "servers.csv"
     assert 'population = "servers.csv"' in Path("watch.toml").read_text()
+
+
+def test_a_list_that_is_missing_is_told_before_the_log_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["watch", "init", "log.csv", "--population", "servers.csv"]) == 2
+    assert "servers.csv: no such file" in capsys.readouterr().err
+    assert not Path("watch.toml").exists()
