@@ -22,6 +22,7 @@ __all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wa
 
 _TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
+_NEVER = 1e9  # hours: more than a hundred thousand years
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +190,8 @@ def until_all_are_up(
 
     Nodes continue to fail while others are repaired: this is the busy period of a queue with infinitely many servers,
     for any distribution of repairs (Takacs 1962). Arguments are hours. With a `scatter`, as ``fleet.down_scatter``, a
-    share `together` of the repairs has a level in common, of a gamma distribution with this relative variance.
+    share `together` of the repairs has a level in common, of a gamma distribution with this relative variance. Where
+    they are hardly ever all up, the wait is 1e9 hours.
 
     Examples
     --------
@@ -203,7 +205,7 @@ def until_all_are_up(
         down = hours / between
         if np.any(scatter):  # minus the logarithm of the share of time in which all are up
             down = down * (1.0 - together) + np.log1p(scatter * down * together) / scatter
-        return np.where(hours > 0.0, between * np.expm1(down), 0.0)
+        return np.where(hours > 0.0, np.minimum(between * np.expm1(down), _NEVER), 0.0)
 
 
 def repairs_in_words(wait: float) -> str:

@@ -237,6 +237,15 @@ def test_time_of_a_job_against_jobs_followed(exposed: tuple[str, ...]) -> None:
     assert runs.time.mean() == pytest.approx(mean, abs=4.5 * runs.time.std() / np.sqrt(8000))
 
 
+@pytest.mark.parametrize("nodes", [10_000, 100_000])
+def test_nodes_that_are_hardly_ever_all_up(nodes: int) -> None:
+    """24 h of repair in 1,000 h: of 10,000 nodes 234 are down, of 100,000 the wait is beyond any number."""
+    plan = plan_checkpoints("1000h", Checkpoint(save="1s"), nodes=nodes, repair="24h")
+    assert plan.status == "no_progress"
+    assert plan.headline == "No interval makes progress: hardly ever are all nodes of the job up."
+    assert plan.spared_waste < 0.6
+
+
 def test_no_progress() -> None:
     sure = Weibull(60.0, 1.0)  # always about an hour: a save of two never ends
     assert best_fixed_interval(sure, costs(2.0)).status == "no_progress"

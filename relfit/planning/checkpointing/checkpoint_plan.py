@@ -124,10 +124,10 @@ class CheckpointPlan(Plan, kw_only=True):
     def headline(self) -> str:
         """The best interval and its waste, with their intervals."""
         if self.status != "ok":
-            return (
-                f"No interval makes progress: failures come every {duration(self.mtbf)} on average, and a checkpoint "
-                f"takes {duration(self.checkpoint.save)}, a restore {duration(self.checkpoint.restore)}."
-            )
+            reason = f"failures come every {duration(self.mtbf)} on average, and a checkpoint takes "
+            reason += f"{duration(self.checkpoint.save)}, a restore {duration(self.checkpoint.restore)}"
+            never = "hardly ever are all nodes of the job up"
+            return f"No interval makes progress: {never if self.spared_waste < 1.0 else reason}."
         if self.checkpoint_every <= 0.0:
             return f"Write checkpoints all the time, one after another: {percent(self.waste, 1)} of the time is lost."
         hours = self.checkpoint_every
