@@ -369,11 +369,11 @@ class Backtest(Result):
         """``good``, ``fair`` or ``poor``: the worst grade of forecasts; of jobs if these alone were tested.
 
         Empty if neither was tested. The mark is that of 90 % intervals: empty at another `level`, too, so that a log
-        has one mark. Good: the share of
-        intervals that held is at most 10 points below the nominal level and not significantly more than 7 above it, and
-        the score is no worse than that of the better count (for jobs, the error by less than a point); or the mean
-        error of jobs is below a point. Fair: at most 20 points below, or not significantly below, and a score up to
-        1.15 times that of the count, or not significantly above it (for jobs, 2 points worse). With fewer than eight windows at best fair.
+        has one mark. Good: the share of intervals that held is at most 10 points below the nominal level and not
+        significantly more than 7 above it, and the score is no worse than that of the better count (for jobs, the error
+        by less than a point); or the mean error of jobs is below a point. Fair: at most 20 points below, or not
+        significantly below, and a score up to 1.15 times that of the count, or not significantly above it (for jobs, 2
+        points worse). With fewer than eight windows at best fair.
         """
         if abs(self.level - MARK_LEVEL) > 1e-9 or not self._marks:
             return ""
