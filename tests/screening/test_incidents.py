@@ -234,7 +234,7 @@ def log_of_minutes(minutes: np.ndarray, nodes: np.ndarray) -> rf.FailureLog:
 
 
 def test_an_outage_of_many_nodes_that_lasts_minutes_is_one_incident() -> None:
-    """Three outages of 40 of 600 nodes within four minutes, on a clock of minutes; by hand: 3 incidents, not a dozen."""
+    """Three outages of 40 of 600 nodes within four minutes, on a clock of minutes; by hand: three incidents."""
     rng = np.random.default_rng(2)
     minutes, nodes = [rng.choice(1_000_000, 3000, replace=False)], [rng.integers(0, 600, 3000)]
     for begin in (200_000, 500_000, 800_000):
