@@ -220,8 +220,7 @@ def _joined(
             follows = (apart >= 0) & (apart <= reach)
         number = _merged(number, order, follows)
         if level != "node" and window.status not in ("coarse", "too_few"):
-            number, reach = _with_neighbours(records, number, level, unit, window, step, share)
-            window = replace(window, group_hours=reach)
+            number, window = _with_neighbours(records, number, level, unit, window, step, share)
         windows[level] = window
         spent += window.by_chance if np.isfinite(window.by_chance) else 0.0
     return number, windows
@@ -238,17 +237,18 @@ def _merged(number: IntArray, order: IntArray, follows: BoolArray) -> IntArray:
 
 def _with_neighbours(
     records: _Records, number: IntArray, level: str, unit: IntArray, window: IncidentWindow, step: int, share: float
-) -> tuple[IntArray, float]:
+) -> tuple[IntArray, IncidentWindow]:
     """Incidents after those of several units are joined with what is soon before or after; and the window for that."""
     points, order = records.points(number, level, unit)
     several = (_units(number, unit) > 1)[order]
     last = window_of_groups(points, several, window, step, share)
-    hours_apart = last * step / NANOSECONDS_PER_HOUR
-    if not hours_apart > window.hours:
-        return number, window.hours
+    reach = last * step / NANOSECONDS_PER_HOUR
+    if not reach > window.hours:
+        return number, replace(window, group_hours=window.hours)
     apart = points.since_other()
-    near = (apart >= 0) & (apart <= last * step + step // 2)
-    return _merged(number, order, near & points.beside(several)), hours_apart
+    near = (apart >= 0) & (apart <= last * step + step // 2) & points.beside(several)
+    left = window.incidents - int(near.sum())
+    return _merged(number, order, near), replace(window, group_hours=reach, incidents=left)
 
 
 def _units(number: IntArray, unit: IntArray) -> IntArray:

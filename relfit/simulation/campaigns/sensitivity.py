@@ -91,13 +91,13 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
     every = np.arange(values["A"].size)
     generator = np.random.default_rng(rng)
     limits = bootstrap([every], of, confidence_level=result.level, n_resamples=500, rng=generator).confidence_interval
+    columns = {"": of(every), "_low": np.asarray(limits.low), "_high": np.asarray(limits.high)}
     table = {
-        name + key: np.clip(each, 0.0, 1.0)
-        for key, both in (("", of(every)), ("_low", limits.low), ("_high", limits.high))
-        for name, each in zip(("first", "total"), both, strict=True)
+        order + key: np.clip(both[row], 0.0, 1.0)
+        for row, order in enumerate(("first", "total"))
+        for key, both in columns.items()
     }
-    columns = [f"{name}{key}" for name in ("first", "total") for key in ("", "_low", "_high")]
-    return pd.DataFrame(table, index=pd.Index(names, name="parameter"))[columns]
+    return pd.DataFrame(table, index=pd.Index(names, name="parameter"))
 
 
 def _indices(a: FloatArray, b: FloatArray, mixed: FloatArray) -> FloatArray:
