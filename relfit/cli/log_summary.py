@@ -10,7 +10,6 @@ import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.base.text import count, duration
 from relfit.cli import options as opt
-from relfit.log.tables import NOT_SEEN
 
 __all__ = ["brief", "complete"]
 
@@ -122,6 +121,8 @@ def _listing(log: rf.FailureLog, about: dict[str, Any]) -> str:
     if not listed:
         others = f", {quiet:,} of them without a failure" if quiet else ""
         return f"those that the log names{others}; nothing lists all nodes"
+    from relfit.log.tables import NOT_SEEN  # slow to import
+
     unnamed = log.population["node"].astype(str).str.startswith(f"{NOT_SEEN} ").sum()
     if unnamed:
         return f"their number as given; {nodes - unnamed:,} are in the log, {unnamed:,} without a failure"
