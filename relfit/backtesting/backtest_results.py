@@ -343,7 +343,8 @@ class Backtest(Result):
         marks = []
         for part in [name for name in ("forecasts", "jobs") if name in self.parts][:1]:
             for row in self.of(part).to_dict("records"):
-                ratio, held = row[better_count(row)], row["held"]
+                name, held = better_count(row), row["held"]
+                ratio, surely = row[name], row[f"{name}_low"] > 1.0
                 close = (
                     row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
                 )  # in shares
@@ -351,7 +352,7 @@ class Backtest(Result):
                 wide = row["held_low"] > self.level + 0.07
                 good |= held >= self.level - _FAR_BELOW[0] and not wide and (ratio <= 1.0 or close < _CLOSE)
                 narrow = held < self.level - _FAR_BELOW[1] and self._too_narrow(row)
-                fair = not narrow and (ratio <= 1.15 or close < 2.0 * _CLOSE)
+                fair = not narrow and (ratio <= 1.15 or not surely or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
                     f"forecasts of {whole_days(row['horizon'])}"
@@ -368,11 +369,11 @@ class Backtest(Result):
         """``good``, ``fair`` or ``poor``: the worst grade of forecasts; of jobs if these alone were tested.
 
         Empty if neither was tested. The mark is that of 90 % intervals: empty at another `level`, too, so that a log
-        has one mark. Good: the share of
-        intervals that held is at most 10 points below the nominal level and not significantly more than 7 above it, and
-        the score is no worse than that of the better count (for jobs, the error by less than a point); or the mean
-        error of jobs is below a point. Fair: at most 20 points below, or not significantly below, and a score up to
-        1.15 times that of the count (for jobs, 2 points worse). With fewer than eight windows at best fair.
+        has one mark. Good: the share of intervals that held is at most 10 points below the nominal level and not
+        significantly more than 7 above it, and the score is no worse than that of the better count (for jobs, the error
+        by less than a point); or the mean error of jobs is below a point. Fair: at most 20 points below, or not
+        significantly below, and a score up to 1.15 times that of the count, or not significantly above it (for jobs, 2
+        points worse). With fewer than eight windows at best fair.
         """
         if abs(self.level - MARK_LEVEL) > 1e-9 or not self._marks:
             return ""

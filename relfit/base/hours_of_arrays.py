@@ -75,5 +75,6 @@ def _hours_of(name: str, value: Any) -> float:
         return float(value)
     try:
         return hours(value)
-    except ArgumentError:
-        raise DataError(f"{name} hold {value!r}", remedy=_FORMS) from None
+    except ArgumentError as error:
+        remedy = error.remedy if isinstance(value, str) and any(each.isdigit() for each in value) else _FORMS
+        raise DataError(f"{name} hold {value!r}", remedy=remedy) from None

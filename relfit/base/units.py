@@ -43,6 +43,7 @@ _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)"
 _LONG = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)\s*")
 _RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNORECASE)
 _PER = re.compile(rf"\s*(?:{_NUMBER}|once)\s*(?:per|/|in|every)\s*(?:{_NUMBER}\s*)?([a-z]+)\s*")
+_PARTED = re.compile(r"\d\s*[,'_]\s*\d|\d\s+\d")
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -93,6 +94,9 @@ def hours(value: object) -> float:
             number = np.nan
         if not np.isnan(number):
             return number
+    if isinstance(value, str) and _PARTED.search(value):  # of "1,5h" pandas reads 15 hours, of "1 000" nanoseconds
+        remedy = "write numbers with a point and no thousands separators, as 1.5h or 1500h"
+        raise ArgumentError(f"{value!r} is not a duration", remedy=remedy)
     if isinstance(value, (str, dt.timedelta, np.timedelta64)):
         try:
             text = str(value) if isinstance(value, str) else value  # pandas does not read numpy's texts

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import sparse, special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, NumberArray
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.log.outages import Outages
@@ -98,7 +98,8 @@ def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: 
     size : int
         Number of nodes of the job.
     kind : {"packed", "spread", "random"}
-        Consecutive nodes; nodes spread evenly over the racks, in random order; or any nodes.
+        Consecutive nodes, rack by rack where racks are known; nodes spread evenly over the racks, in random order; or
+        any nodes.
     rng : numpy.random.Generator
 
     Returns
@@ -109,7 +110,7 @@ def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: 
     Raises
     ------
     ArgumentError
-        For an unknown kind, or a job larger than the system.
+        For an unknown kind, a job larger than the system, or ``spread`` where no rack is known.
     """
     if kind not in PLACEMENTS:
         raise ArgumentError(f"no placement {kind!r}", remedy=f"use one of {', '.join(PLACEMENTS)}, or give nodes")
@@ -119,14 +120,18 @@ def placements(places: Places, candidates: IntArray, size: int, kind: str, rng: 
     if size == total:
         return _of_rows(candidates[None, :], places.system.size)
     if kind == "packed" or size == 1:
+        candidates = candidates[np.argsort(places.rack[candidates], kind="stable")]
         first = np.arange(total - size + 1)
         if first.size > _MOST and size > 1:
             first = np.sort(rng.choice(first, _MOST, replace=False))
         return _of_rows(candidates[first[:, None] + np.arange(size)], places.system.size)
     number = int(np.clip(_CELLS // total, 20, _MOST))
     key = rng.random((number, total))
-    if kind == "spread" and (places.rack[candidates] >= 0).any():
+    if kind == "spread":
         rack = places.rack[candidates]
+        if not (rack >= 0).any():
+            remedy = Remedy("read the log with rack=, or use random", "use --column rack=NAME, or --placement random")
+            raise ArgumentError("the log names no racks to spread a job over", remedy=remedy)
         by_rack = np.lexsort((key, np.broadcast_to(rack, key.shape)), axis=1)
         sizes = np.unique(rack, return_counts=True)[1]
         turn = np.arange(total) - np.repeat(np.cumsum(sizes) - sizes, sizes)  # 0, 1, ...: the place within its rack

@@ -28,7 +28,7 @@ class NodeOutages:
     ----------
     system : str
     labels : pandas.Index, shape (nodes,)
-        (system, node) in natural order; packed jobs take consecutive ones.
+        (system, node), rack by rack where the log names racks, in natural order; packed jobs take consecutive ones.
     rack : ndarray of int, shape (nodes,)
         Code of the rack; zero if the log names none.
     entered, left : ndarray of float, shape (nodes,)
@@ -68,9 +68,11 @@ class NodeOutages:
             mine, together = np.flatnonzero(name == system), of_system.code == code
             if not mine.size:
                 continue
+            mine = mine[np.argsort(racks[mine], kind="stable")]
             place = np.full(len(name), -1, dtype=np.int64)
             place[mine] = np.arange(mine.size)
-            rows = place[outages.code] >= 0
+            rows = np.argsort(place[outages.code], kind="stable")
+            rows = rows[place[outages.code[rows]] >= 0]
             systems.append(
                 cls(
                     system,

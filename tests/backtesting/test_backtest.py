@@ -318,6 +318,15 @@ def test_intervals_that_miss_by_chance_do_not_make_trust_poor(
     assert (mark == "poor") == (tail < 0.05 and missed > 0.3 * windows)
 
 
+@pytest.mark.parametrize(("scores", "mark"), [([20.0] * 19 + [140.0], "fair"), ([26.0, 25.0] * 10, "poor")])
+def test_a_score_that_one_window_made_is_not_poor(scores: list[float], mark: str) -> None:
+    """Both are 1.3 times counting: in one of twenty windows alone, or in each."""
+    result = marked(20, 0)
+    table = result.table.assign(score=scores, score_1=20.0, score_2=21.0)
+    assert 1.25 < np.mean(scores) / 20.0 < 1.35
+    assert replace(result, table=table).trust == mark
+
+
 def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     """The report tests jobs without models, of one size: its mark was not that of the command."""
     quick = rf.backtest(log, parts=("forecasts", "jobs"), sizes=4, every="60d", fast=True)

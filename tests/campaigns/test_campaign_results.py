@@ -268,6 +268,21 @@ def test_sobol_indices_of_ishigami(tmp_path: Path) -> None:
     assert (table["total_low"] < table["total"]).all()
 
 
+def test_sobol_indices_have_the_intervals_of_their_seed(tmp_path: Path) -> None:
+    parameters = {name: [-np.pi, np.pi] for name in ("x1", "x2", "x3")}
+    result = swept(tmp_path, "ishigami", parameters=parameters, design="sobol", points=64, replications=1)
+    first, again, other = (rf.campaigns.sobol(result, rng=seed) for seed in (1, 1, 2))
+    pd.testing.assert_frame_equal(first, again)
+    assert not first["first_low"].equals(other["first_low"])
+    # the estimates by scipy
+    mean = result.samples().mean(axis=1)
+    values = {label: mean.reindex(result.where(experiment=label).index).to_numpy() for label in result.experiments}
+    mixed = np.stack([values[f"AB {name}"] for name in parameters])
+    peer = stats.sobol_indices(func={"f_A": values["A"][None], "f_B": values["B"][None], "f_AB": mixed[:, None]}, n=64)
+    assert first["first"].to_numpy() == pytest.approx(np.clip(peer.first_order.ravel(), 0, 1))
+    assert first["total"].to_numpy() == pytest.approx(np.clip(peer.total_order.ravel(), 0, 1))
+
+
 def test_sobol_indices_are_shares_however_few_the_points(tmp_path: Path) -> None:
     parameters = {"x": [0.0, 100.0], "y": [0.0, 1.0]}  # x alone matters
     result = swept(tmp_path, "noisy", parameters=parameters, design="sobol", points=8, replications=2)

@@ -82,3 +82,22 @@ def test_durations_of_more_than_292_years():
     assert hours("1e9h") == 1e9
     with pytest.raises(rf.ArgumentError, match="is not a duration"):
         hours("500000 days 3 parsecs")
+
+
+@pytest.mark.parametrize("text", ["1,5", "1,500", "1 000", "1,5h", "5 000 h", "1_000h", "1'000 days"])
+def test_numbers_with_commas_or_in_groups_are_refused(text: str) -> None:
+    """Pandas reads 15 hours of "1,5h" and nanoseconds of "1,500"."""
+    with pytest.raises(rf.ArgumentError, match="is not a duration; write numbers with a point"):
+        hours(text)
+    with pytest.raises(rf.DataError, match="write numbers with a point"):
+        rf.fit([text, "30h"], "exponential")
+
+
+def test_usual_texts_of_durations_stay() -> None:
+    assert [hours(text) for text in ("1.5", "1h 30min", "1 days, 2:00:00", "02:30:00", "1e3h")] == [
+        1.5,
+        1.5,
+        26.0,
+        2.5,
+        1000.0,
+    ]

@@ -151,14 +151,26 @@ def test_what_others_had_is_their_mean_in_the_same_time(burst: bool) -> None:
     assert f", others had {0 if burst else f'{others.sum() / 99:.3g}'} on average." in alarm.text
 
 
-@pytest.mark.parametrize(("hit", "told"), [(100, True), (24, False)])
-def test_an_outage_of_many_nodes_is_told_as_one(hit: int, told: bool) -> None:
-    """Nodes fail one after the other within 4 minutes two days before the end, among others of their own."""
-    extra = [{"node": f"n{i:03d}", "start": 598 * DAY + i * 4.0 / 60 / (hit - 1)} for i in range(hit)]
-    incidents = list(wide_incidents(fleet(1, mean=6.0, extra=extra)))
-    assert [(each.system, each.nodes, each.of) for each in incidents] == [("s", 100, 100)] * told
-    assert all(each.start == at(598 * DAY) and each.hours == pytest.approx(4 / 60) for each in incidents)
+@pytest.mark.parametrize(
+    ("hit", "minutes", "told"),
+    [(100, 4.0, True), (24, 4.0, True), (9, 4.0, False), (60, 180.0, True), (24, 4 * 1440.0, False)],
+)
+def test_an_outage_of_many_nodes_is_told_as_one(hit: int, minutes: float, told: bool) -> None:
+    """Nodes fail one after the other four days before the end, among others of their own, 1.6 a day."""
+    extra = [{"node": f"n{i:03d}", "start": 596 * DAY + i * minutes / 60 / (hit - 1)} for i in range(hit)]
+    told_of = [each for each in wide_incidents(fleet(1, mean=6.0, extra=extra)) if each.nodes >= hit]
+    assert len(told_of) == told
+    for each in told_of:
+        assert (each.system, each.of) == ("s", 100)
+        assert each.nodes - hit <= 2
+        assert abs(each.start - at(596 * DAY)) <= pd.Timedelta("3h")
+        assert each.hours == pytest.approx(minutes / 60, abs=3.0)
     assert not list(wide_incidents(fleet(1, mean=6.0, days=606, extra=extra)))  # more than a week ago
+
+
+def test_failures_one_by_one_are_none_of_many_at_once() -> None:
+    for seed in range(20):
+        assert not list(wide_incidents(fleet(seed, mean=12.0)))
 
 
 def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:

@@ -7,6 +7,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -225,3 +226,35 @@ def test_text_and_categories_give_the_same() -> None:
         .astype(str)
         .equals(coded.table[["records", "nodes", "cause", "scope"]].astype(str))
     )
+
+
+def log_of_minutes(minutes: np.ndarray, nodes: np.ndarray) -> rf.FailureLog:
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(minutes, unit="min")
+    return rf.read(pd.DataFrame({"node": [f"n{node:03d}" for node in nodes], "start": start}).sort_values("start"))
+
+
+def test_an_outage_of_many_nodes_that_lasts_minutes_is_one_incident() -> None:
+    """Three outages of 40 of 600 nodes within four minutes, on a clock of minutes; by hand: three incidents."""
+    rng = np.random.default_rng(2)
+    minutes, nodes = [rng.choice(1_000_000, 3000, replace=False)], [rng.integers(0, 600, 3000)]
+    for begin in (200_000, 500_000, 800_000):
+        minutes.append(begin + rng.integers(0, 5, 40))
+        nodes.append(rng.choice(600, 40, replace=False))
+    result = incidents(log_of_minutes(np.concatenate(minutes), np.concatenate(nodes)))
+    large = result.table[result.table["nodes"] > 5]
+    assert result.windows["system"].hours == 0.0
+    assert result.windows["system"].group_hours == pytest.approx(1 / 60)
+    assert len(large) == 3
+    assert large["nodes"].tolist() == pytest.approx([40, 40, 40], abs=2)
+    assert large["spread"].max() <= 5 / 60
+    assert "those beside an incident of several up to 1 minute apart" in result.windows["system"].headline
+
+
+def test_pairs_at_one_instant_widen_no_window() -> None:
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        at = rng.integers(0, 1_000_000, 40)
+        minutes = np.concatenate([rng.integers(0, 1_000_000, 2000), at, at])
+        nodes = np.concatenate([rng.integers(0, 600, 2000), rng.integers(0, 300, 40), rng.integers(300, 600, 40)])
+        window = incidents(log_of_minutes(minutes, nodes)).windows["system"]
+        assert window.group_hours == window.hours

@@ -10,7 +10,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.analyses.screening.incident_results import Incidents
-from relfit.analyses.screening.incident_window import IncidentWindow, Points, window_between, window_of_nodes
+from relfit.analyses.screening.incident_window import (
+    IncidentWindow,
+    Points,
+    window_between,
+    window_of_groups,
+    window_of_nodes,
+)
 from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, Duration, IntArray
 from relfit.base.errors import ArgumentError
@@ -213,6 +219,9 @@ def _joined(
             reach = round(window.hours * NANOSECONDS_PER_HOUR) + step // 2 if window.hours >= 0.0 else -1
             follows = (apart >= 0) & (apart <= reach)
         number = _merged(number, order, follows)
+        if level != "node" and window.status not in ("coarse", "too_few"):
+            number, reach = _with_neighbours(records, number, level, unit, window, step, share)
+            window = replace(window, group_hours=reach)
         windows[level] = window
         spent += window.by_chance if np.isfinite(window.by_chance) else 0.0
     return number, windows
@@ -225,6 +234,27 @@ def _merged(number: IntArray, order: IntArray, follows: BoolArray) -> IntArray:
     there = np.zeros(new.size, dtype=np.int64)
     there[new] = 1
     return (np.cumsum(there) - 1)[new[number]]
+
+
+def _with_neighbours(
+    records: _Records, number: IntArray, level: str, unit: IntArray, window: IncidentWindow, step: int, share: float
+) -> tuple[IntArray, float]:
+    """Incidents after those of several units are joined with what is soon before or after; and the window for that."""
+    points, order = records.points(number, level, unit)
+    several = (_units(number, unit) > 1)[order]
+    last = window_of_groups(points, several, window, step, share)
+    hours_apart = last * step / NANOSECONDS_PER_HOUR
+    if not hours_apart > window.hours:
+        return number, window.hours
+    apart = points.since_other()
+    near = (apart >= 0) & (apart <= last * step + step // 2)
+    return _merged(number, order, near & points.beside(several)), hours_apart
+
+
+def _units(number: IntArray, unit: IntArray) -> IntArray:
+    """How many different units each incident has."""
+    pairs = np.unique(np.stack([number, unit]), axis=1)
+    return np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1)
 
 
 def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray, pd.Index]:

@@ -31,11 +31,12 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_nodes"]
+__all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_groups", "window_of_nodes"]
 
 
 _COLUMNS = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
 _RUN = 100  # points over which the rate is taken as constant
+_FEWEST_BESIDE = 10  # times beside points of several units that a window can be chosen from
 _ENOUGH = 50  # times above a window from which a rate is estimated
 _BUSY = 0.1  # share of the time that incidents may fill: beyond it, no rate can be estimated from them
 
@@ -65,6 +66,8 @@ class IncidentWindow(Result):
     p, p_above : float
         P-value of so many short times if no more than twice (within a node ten times) those by chance were expected
         (Poisson, adjusted for the number of classes); zeros included, and above zero alone.
+    group_hours : float
+        Window beside an incident of several units, where more of them follow it sooner; else as `hours`.
     status : str
         ``"ok"``; ``"no_excess"`` (short times are about as frequent as by chance); ``"limited"`` (the excess goes on,
         but beyond the window chance would join more than 1 % of the incidents); ``"capped"`` (it goes on at a day,
@@ -84,6 +87,7 @@ class IncidentWindow(Result):
     p: float
     p_above: float
     status: str
+    group_hours: float = np.nan
 
     _frame = "table"
 
@@ -104,6 +108,8 @@ class IncidentWindow(Result):
                 f"{duration(self.resolution)}, too coarse to distinguish incidents from chance."
             )
         step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
+        if self.group_hours > self.hours:
+            chance += f"; those beside an incident of several up to {duration(self.group_hours)} apart"
         if self.hours == 0.0:
             reason = (
                 "there are too few to choose a window from"
@@ -183,6 +189,10 @@ class Points:
         """Up to when points so far have lasted, in each place."""
         return pd.Series(self.last).groupby(self.place, sort=False).cummax().to_numpy(dtype=np.int64)
 
+    def beside(self, several: BoolArray) -> BoolArray:
+        """Which points, or the one before them in their place, are of `several` units."""
+        return np.asarray(self.same & (several | np.roll(several, 1)), dtype=np.bool_)
+
     def since_other(self) -> IntArray:
         """Nanoseconds since the last point of another unit of the place; -1 where there was none."""
         own = ~changes(self.place, self.unit)
@@ -213,6 +223,36 @@ def window_between(
     null = _null_between(points, observed, edges, step)
     selection = select(observed, null, share, spent)
     return _chosen(level, observed, ends, step, null, selection, times, points.place.size, specified), apart
+
+
+def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow, step: int, share: float) -> int:
+    """Last of the steps of the clock up to which points join that are neighbours of one of `several` units.
+
+    Where units fail together, more of them may follow than the first window reaches, and few such times are lost among
+    those of single failures. So times beside points of several units are judged by themselves from the window on,
+    against as large a share of the times that chance gives. As within a node, ten times as many are an incident that
+    goes on; twice as many may be bad hours.
+    """
+    ends = ends_of_classes(step, LONGEST)
+    edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
+    apart = points.since_other()
+    times = np.searchsorted(edges, apart[apart >= 0])
+    beside = apart[(apart >= 0) & points.beside(several)]
+    first = int(np.searchsorted(ends, round(window.hours * NANOSECONDS_PER_HOUR / step)))
+    if beside.size < _FEWEST_BESIDE or first >= ends.size - 1:
+        return int(ends[first])
+    null = _null_between(points, np.bincount(times, minlength=ends.size)[: ends.size], edges, step)
+    part = beside.size / times.size
+    observed = np.bincount(np.searchsorted(edges, beside), minlength=ends.size)[first : ends.size]
+    observed[0] = 0  # joined already
+    longer = ChanceJoins(
+        null.incidents[first:],
+        part * (null.false - null.false[first])[first:],
+        part * (null.added - null.added[first])[first:],
+        null.usable[first:],
+        lambda place: part * (null.up_to(first + place) - null.up_to(first + place)[first])[first:],
+    )
+    return int(ends[first + max(select(observed, longer, share, excess=NODE_EXCESS).last, 0)])
 
 
 def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:

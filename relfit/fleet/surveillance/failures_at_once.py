@@ -1,18 +1,23 @@
-"""Times at which a large part of a system failed at once, counted in records: for a reader, not for a test."""
+"""Times at which many nodes of a system failed at once, counted in records: for a reader, not for a test."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
+from relfit.base.numeric.poisson import poisson_sf
 from relfit.log.failurelog import FailureLog
 
 __all__ = ["WideIncident", "wide_incidents"]
 
 _RECENT, _GAP = pd.Timedelta("7d"), pd.Timedelta("5min")  # before the end of the log; between two records
+_HOUR = pd.Timedelta("1h")
+_CLOSE = 0.1  # or this part of the mean time between the system's records
 _LEAST, _SHARE = 4, 0.25  # nodes that are many, and part of the system's
+_FEW, _CHANCE = 10, 1e-6  # nodes that are many if chance makes them with this probability
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,10 @@ class WideIncident:
 
 
 def wide_incidents(log: FailureLog) -> Iterator[WideIncident]:
-    """The times in the last week of a log when a quarter of a system's nodes failed within minutes of each other.
+    """The times in the last week of a log when many nodes of a system failed soon after each other.
+
+    Many are a quarter of its nodes; or ten, if so many records hardly ever come in that time at the rate before. Soon
+    is five minutes, or a tenth of the mean time between the system's records.
 
     Examples
     --------
@@ -46,13 +54,18 @@ def wide_incidents(log: FailureLog) -> Iterator[WideIncident]:
     >>> [(each.nodes, each.of) for each in wide_incidents(rf.read(table))]
     [(6, 6)]
     """
-    events, people = log.events, log.population
-    rows = events[(events["start"] > log.window.end - _RECENT) & events["node"].notna() & ~events["start_cut"]]
+    events, people, recent = log.events, log.population, log.window.end - _RECENT
+    rows = events[events["node"].notna() & ~events["start_cut"]]
     rows = rows.assign(system=rows["system"].astype(str), node=rows["node"].astype(str)).sort_values("start")
     for system, mine in rows.groupby("system"):
-        for _, part in mine.groupby((mine["start"].diff() > _GAP).cumsum()):
+        before = int((mine["start"] <= recent).sum())
+        per_hour = before / ((recent - log.window.start) / _HOUR) if before >= _FEW else np.nan
+        gap = max(_GAP, _CLOSE / per_hour * _HOUR) if before >= _FEW else _GAP
+        mine = mine[mine["start"] > recent]
+        for _, part in mine.groupby((mine["start"].diff() > gap).cumsum()):
             first, last = part["start"].iloc[[0, -1]]
             there = (people["entered"] <= first) & (people["left"] >= first) & (people["system"].astype(str) == system)
             nodes, of = part["node"].nunique(), int(there.sum())
-            if nodes >= max(_LEAST, _SHARE * of):
-                yield WideIncident(str(system), first, nodes, of, (last - first) / pd.Timedelta("1h"))
+            chance = poisson_sf(nodes - 1, per_hour * ((last - first + gap) / _HOUR))
+            if nodes >= max(_LEAST, _SHARE * of) or (nodes >= _FEW and chance < _CHANCE):
+                yield WideIncident(str(system), first, nodes, of, (last - first) / _HOUR)

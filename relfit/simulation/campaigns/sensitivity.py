@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
-from scipy.stats import sobol_indices
+from scipy.stats import bootstrap
 
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign_results import CampaignResults
 
@@ -85,12 +84,24 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
     if not all(np.isfinite(each).all() for each in values.values()):
         raise ArgumentError("cells of the design are missing", remedy="run the campaign to its end first")
     mixed = np.stack([values[f"AB {name}"] for name in names])
-    func: Any = {"f_A": values["A"][None], "f_B": values["B"][None], "f_AB": mixed[:, None]}
-    indices = sobol_indices(func=func, n=values["A"].size, rng=np.random.default_rng(rng))
-    drawn = indices.bootstrap(confidence_level=result.level, n_resamples=500)
-    table = {}
-    for name, own in (("first", "first_order"), ("total", "total_order")):
-        limits = getattr(drawn, own).confidence_interval
-        for key, each in (("", getattr(indices, own)), ("_low", limits.low), ("_high", limits.high)):
-            table[name + key] = np.clip(np.ravel(each), 0.0, 1.0)
-    return pd.DataFrame(table, index=pd.Index(names, name="parameter"))
+
+    def of(points: IntArray) -> FloatArray:
+        return _indices(values["A"][points], values["B"][points], mixed[:, points])
+
+    every = np.arange(values["A"].size)
+    generator = np.random.default_rng(rng)
+    limits = bootstrap([every], of, confidence_level=result.level, n_resamples=500, rng=generator).confidence_interval
+    table = {
+        name + key: np.clip(each, 0.0, 1.0)
+        for key, both in (("", of(every)), ("_low", limits.low), ("_high", limits.high))
+        for name, each in zip(("first", "total"), both, strict=True)
+    }
+    columns = [f"{name}{key}" for name in ("first", "total") for key in ("", "_low", "_high")]
+    return pd.DataFrame(table, index=pd.Index(names, name="parameter"))[columns]
+
+
+def _indices(a: FloatArray, b: FloatArray, mixed: FloatArray) -> FloatArray:
+    """First- and total-order indices, shape (2, parameters), of outputs at n points and, mixed, (parameters, n)."""
+    variance = np.var([a, b])
+    first = np.mean((b - np.mean([a, b])) * (mixed - a), axis=1)
+    return np.stack([first, 0.5 * np.mean((a - mixed) ** 2, axis=1)]) / variance
