@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
@@ -32,6 +32,7 @@ from relfit.simulation.batch import (
 from relfit.simulation.batch import batch_driver as driver
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 from tests.batch.random_cases import random_failures, random_workload
+from tests.examples import examples
 
 
 def poisson_jobs(rng, n, rate, mean, n_nodes=1, nodes=1):
@@ -154,7 +155,7 @@ def test_measures_by_their_names():
 # ----------------------------------------------------------------- invariants
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     scheduler=st.sampled_from(["fcfs", "easy", "conservative"]),
