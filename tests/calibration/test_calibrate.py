@@ -32,6 +32,7 @@ from relfit.fleet.scope_rates import excess_scatter
 from relfit.log.lifedata import LifeData
 from relfit.simulation import simulate_log
 from tests.factories import make_log
+from tests.site_logs import site_log
 
 QUICK = ("mtbf", "mttr")
 
@@ -508,8 +509,8 @@ def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
 
 
 @pytest.mark.slow
-def test_lanl_systems(shared: Path) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def test_lanl_systems() -> None:
+    log = site_log("lanl")
     for system in (2, 13, 17, 21):
         found = rf.calibrate(log.where(system=system), parts=("period", *QUICK), at="long run")
         assert parameters_of_text(text_of_parameters(found)) == found
@@ -535,8 +536,8 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_grid5000(shared: Path) -> None:
-    log = rf.read(shared / "data" / "grid5000-fta")
+def test_grid5000() -> None:
+    log = site_log("grid5000")
     found = rf.calibrate(log, period="all", parts=QUICK, at="long run")
     assert found.mtbf.outage is not None
     down = log.ttr().total_time.sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST, log_of
 from tests.reporting.test_report import Page, page_of
+from tests.site_logs import site_log
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
@@ -186,12 +188,13 @@ def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf
 # ------------------------------------------------------------------------ verdicts
 
 
-@pytest.mark.usefixtures("words_only")
 @pytest.mark.slow
-def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Path, shared: Path) -> None:
+def test_what_came_after_the_period_and_no_change_within_its_limits(
+    site_report: Callable[[str], tuple[rf.FailureLog, Path]],
+) -> None:
     """LANL 2, against its records since December 2004; before 1999 the rate was within the limits of the period's."""
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="2")
-    page = page_of(log, tmp_path, **FAST)
+    log, path = site_report("2")
+    page = Page(path.read_text(encoding="utf-8"))
     text = page.text
     late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
     weeks = (log.window.end - pd.Timestamp("2004-12-01", tz="UTC")) / pd.Timedelta("7D")
@@ -439,8 +442,8 @@ def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp
 
 
 @pytest.mark.usefixtures("words_only")
-def test_lives_of_the_titan_are_gpus(shared: Path, tmp_path: Path) -> None:
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+def test_lives_of_the_titan_are_gpus(tmp_path: Path) -> None:
+    log = site_log("titan")
     page = page_of(log, tmp_path, **FAST)
     assert log.lifetimes is not None
     assert f"System titan: {log.n_nodes:,} GPUs" in page.text

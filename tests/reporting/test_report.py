@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -320,20 +321,11 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "system"),
-    [
-        ("lanl-failures-1996-2005.csv.xz", "20"),
-        ("grid5000-fta", None),
-        pytest.param("titan-gpu-lifetimes.csv.xz", None, marks=pytest.mark.verify),
-    ],
-)
-@pytest.mark.slow
-def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
-    log = rf.read(shared / "data" / name)
-    part = log.where(system=system) if system else log.between("2006-09-15", None) if name.startswith("grid") else log
-    page = page_of(part, tmp_path, **FAST)
-    if system == "20":
+@pytest.mark.parametrize("which", ["20", "grid5000 since 2006-09-15", pytest.param("titan", marks=pytest.mark.verify)])
+def test_real_logs_give_reports(site_report: Callable[[str], tuple[rf.FailureLog, Path]], which: str) -> None:
+    log, path = site_report(which)
+    page = Page(path.read_text(encoding="utf-8"))
+    if which == "20":
         assert "420 records are 411 incidents" in page.text
         assert "Period used: 2004-04-24 to 2005-09-09 (its start lies between 2004-03-25 and 2004-11-2" in page.text
     assert f"{log.source.rows_read:,} rows were" in page.text

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from math import gamma
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from relfit.analyses.screening import change_points, stable_period
 from relfit.analyses.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
 from relfit.base.errors import ArgumentError
 from tests.factories import EPOCH, make_log
+from tests.site_logs import site_log
 
 
 def best_value(counts: np.ndarray, exposure: np.ndarray, penalty: float, shortest: int) -> float:
@@ -241,8 +241,8 @@ def test_what_came_after_the_period_to_use_is_said() -> None:
     ("system", "since", "until", "failures"),
     [(17, "1995-05", "2000-04", 124), (21, "2001-10", "2002-02", 26), (20, "2004-04", "2005-09", 411)],
 )
-def test_lanl_systems(shared: Path, system: int, since: str, until: str, failures: int) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
+def test_lanl_systems(system: int, since: str, until: str, failures: int) -> None:
+    log = site_log("lanl").where(system=system)
     period = stable_period(log)
     assert (f"{period.start:%Y-%m}", f"{period.end:%Y-%m}") == (since, until)
     assert period.failures == pytest.approx(failures, abs=5)
