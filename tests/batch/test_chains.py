@@ -120,6 +120,7 @@ def test_a_state_of_another_simulation_is_refused(folder, capsys, change, name):
     assert Path("state.npz").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_chain_whose_link_was_killed_goes_on_from_the_newest_file(folder, capsys):
     expected = uninterrupted()
     every = 'every_simulated = "1000h"\nkeep = 1\n'

@@ -219,6 +219,7 @@ def test_policies_take_the_nodes_that_they_should():
     assert taken("round_robin", again) == [((0, 4),), ((4, 2), (0, 2)), ((2, 1),)]
 
 
+@pytest.mark.slow
 def test_ra_opt_takes_as_many_nodes_as_best_size_says():
     scales = 35_000.0 / 1.4 ** np.arange(20)
     work = 3600.0 * 1000.0
@@ -276,6 +277,7 @@ def same(a, b):
     assert a.counts == b.counts
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatch):
     jobs, given = busy_case()
     whole = rf.simulate_batch(jobs, **given)

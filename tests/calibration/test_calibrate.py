@@ -218,6 +218,7 @@ def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     assert set(found.absent) >= {"mtbf.rack", "mttr.mean", "repair", "checks.dependence", "checks.trend"}
 
 
+@pytest.mark.slow
 def test_the_period_is_used_and_told() -> None:
     white = rf.datasets.load("white")
     stable = rf.stable_period(white)
@@ -238,6 +239,7 @@ def test_the_period_is_used_and_told() -> None:
     assert rf.calibrate(two, parts=("mtbf",)).absent["period"].startswith("the log has several systems")
 
 
+@pytest.mark.slow
 def test_the_period_does_not_depend_on_the_parts() -> None:
     early, late = np.arange(0.0, 4000.0, 4.0), np.arange(4000.0, 12000.0, 40.0)  # ten times fewer from 4000 h on
     nodes = [{"node": f"n{i}"} for i in range(20)]
@@ -249,6 +251,7 @@ def test_the_period_does_not_depend_on_the_parts() -> None:
         assert mean.value == pytest.approx(40.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_all_of_white() -> None:
     found = rf.calibrate(rf.datasets.load("white"), at="long run")
     assert found.provenance is not None
@@ -271,6 +274,7 @@ def test_all_of_white() -> None:
     assert found.to_frame()["value"].notna().all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same() -> None:
     log = rf.datasets.load("white").where(rack="frame01")
     parts = ("period", "mtbf", "bad_nodes")

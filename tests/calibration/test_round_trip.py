@@ -140,6 +140,7 @@ NAMES = st.sampled_from(
 
 @examples(150)
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
+@pytest.mark.slow
 def test_no_json_leads_to_a_traceback(document: dict[str, Any]) -> None:
     import json
 

@@ -165,6 +165,7 @@ def test_a_run_that_ends_its_process_again_and_again_has_failed(tmp_path: Path) 
     assert "the process that ran it ended" in result.failed["error"][0]
 
 
+@pytest.mark.slow
 def test_replications_until_the_interval_is_narrow(tmp_path: Path) -> None:
     until = {"output": "value", "width": 0.1, "at_most": 200}
     plan = campaign(parameters={"x": [10.0], "scale": [0.1, 1.0, 50.0]}, replications=8, until=until)

@@ -39,6 +39,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["horizon"] for row in document["summary"]} == {1440.0}
 
 
+@pytest.mark.slow
 def test_no_mark_at_another_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--level", "0.95"]) == 0
     text = capsys.readouterr().out

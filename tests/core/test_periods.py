@@ -152,6 +152,7 @@ def test_an_outage_whose_first_record_has_no_end_ends_with_the_second() -> None:
 
 
 @pytest.mark.parametrize("per", ["node", "system"])
+@pytest.mark.slow
 def test_lanl_cut_at_a_recorded_instant(per: str) -> None:
     log = site_log("lanl").where(system=20)
     whole = log.ttf(per, zeros="keep", first="always").n_failures.sum()

@@ -34,6 +34,7 @@ def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> No
     assert failures.sum() == len(begun)
 
 
+@pytest.mark.slow
 def test_grid5000_is_available_as_published(grid5000: FailureLog) -> None:
     """As the Failure Trace Archive publishes: 32.41 h up and 7.41 h down on average, availability 0.814."""
     up = grid5000.ttf(origin="repair", first="always", zeros="keep")
@@ -75,6 +76,7 @@ def test_gaps_of_a_lanl_system_fill_its_time(lanl: FailureLog) -> None:
     assert lives.total_time.tolist() == pytest.approx([(last - first).total_seconds() / 3600])
 
 
+@pytest.mark.slow
 def test_selecting_a_system_narrows_the_window_to_its_time():
     log = site_log("lanl").where(system=20)
     assert log.window.start == pd.Timestamp("2001-12-01", tz="America/Denver")

@@ -108,11 +108,13 @@ def test_what_goes_wrong_is_said_and_leaves_nothing_behind(mirror, tmp_path, beh
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_one_failure_is_tried_again(mirror, tmp_path):
     Server.behaviour = "once"
     assert len(rf.datasets.fetch("lanl", cache=tmp_path, mirror=mirror)) > 20_000
 
 
+@pytest.mark.slow
 def test_all_files_of_a_trace_are_fetched(mirror, tmp_path):
     log = rf.datasets.fetch("grid5000", cache=tmp_path, mirror=mirror)
     assert log.n_nodes == 1288

@@ -79,6 +79,7 @@ def test_known_limits_make_p_values_of_ten_lives_more_exact():
 
 
 @pytest.mark.parametrize(("size", "textbook", "calibrated"), [(50, 0.7, 36.0), (200, 25.0, 94.0)])
+@pytest.mark.slow
 def test_power_of_the_calibrated_ks_test(size, textbook, calibrated):
     """Lognormal lives against the Weibull family; the figures of statistics.md."""
     lives = complete("lognormal", 5000, size, seed=2)

@@ -127,6 +127,7 @@ KINDS_OF_LIVES = {
 
 @pytest.mark.parametrize("kind", list(KINDS_OF_LIVES))
 @pytest.mark.parametrize("family", ["weibull", "gamma", "lognormal"])
+@pytest.mark.slow
 def test_profile_limits_are_where_a_profile_computed_apart_has_fallen(family, kind):
     lives = KINDS_OF_LIVES[kind]
     fit = rf.fit(lives, family)[family]

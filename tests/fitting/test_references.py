@@ -57,6 +57,7 @@ def test_adversarial_samples(case):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_random_samples(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 80))
@@ -86,6 +87,7 @@ def _never_below_peers(sample: LifeData) -> None:
     assert compared >= 6
 
 
+@pytest.mark.slow
 def test_parameters_agree_with_lifelines_and_scipy():
     rng = np.random.default_rng(3)
     life = rng.weibull(0.8, 400) * 900

@@ -335,6 +335,7 @@ def test_nine_of_ten_intervals_hold_on_steady_fleets():
     assert (held > 0.8).all(), held
 
 
+@pytest.mark.slow
 def test_what_hits_many_nodes_at_once_takes_nothing_from_the_other_causes():
     """98 of 113 failures a quarter were forecast, since five failures of the cooling were in the log."""
     rng = np.random.default_rng(0)

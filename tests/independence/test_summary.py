@@ -42,6 +42,7 @@ def test_shocks_are_called_dependence():
     assert "the incidents of the system show no dependence along time" in found.headline
 
 
+@pytest.mark.slow
 def test_the_results_go_into_json_tables_and_text():
     log = rf.datasets.load("white").where(system="white").between("2002-01-01", "2002-07-01")
     found = dependence(log)
@@ -169,6 +170,7 @@ def test_failures_of_the_whole_system_are_no_failures_of_a_rack():
     assert found.place.headline.startswith("Apart from 6 failures of the whole system, failures of two nodes")
 
 
+@pytest.mark.slow
 def test_racks_that_fail_are_found_beside_failures_of_the_system():
     found = dependence(racks_and_system(12, 6))
     assert found.place.depends

@@ -140,6 +140,7 @@ def test_optimiser_agrees_with_exhaustive_search() -> None:
     assert checked > 600
 
 
+@pytest.mark.slow
 def test_search_at_reduced_size_tries_every_number() -> None:
     rng = np.random.default_rng(4)
     checked = 0
@@ -194,6 +195,7 @@ def test_nothing_fails_and_everything_fails() -> None:
     assert 0.0 <= hopeless.cett[0] < 1e-6
 
 
+@pytest.mark.slow
 def test_figures_2_to_5_in_words() -> None:
     """What the paper says about its maps, on a range of its own (the paper prints no axes here)."""
     cluster, gains, recovery = replace(paper.CLUSTER, group=None), paper.PERFORMANCE, paper.RECOVERY

@@ -145,6 +145,7 @@ def test_results_are_ready_for_json_and_readable() -> None:
         assert found.to_frame().equals(found.table)
 
 
+@pytest.mark.slow
 def test_importing_relfit_does_not_import_lifelines() -> None:
     heavy = "{'lifelines', 'formulaic', 'statsmodels'}"
     code = f"import sys, relfit.analyses.regression; sys.exit(bool({heavy} & {{*sys.modules}}))"

@@ -200,6 +200,7 @@ def test_logs_of_sites(which: str, least: int, site_report: Callable[[str], tupl
 
 
 @pytest.mark.parametrize("nodes", ["abacba", "aaaaaa"])
+@pytest.mark.slow
 def test_six_rows(nodes: str, tmp_path: Path) -> None:
     """Repairs of 1, 1.5, 2, 4.5, 5 and 24 hours: half are over in 2 hours."""
     starts = [f"2024-0{month}-{day:02d} 10:00" for month, day in ((1, 3), (1, 20), (2, 11), (3, 5), (4, 2), (4, 28))]

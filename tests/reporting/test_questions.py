@@ -89,6 +89,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
         assert per_week == pytest.approx(168.0 / hours, rel=0.01)
 
 
+@pytest.mark.slow
 def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf.FailureLog) -> None:
     lately = sample.between(sample.window.end - pd.Timedelta("90D"), None)
     up = availability(lately)
@@ -108,6 +109,7 @@ def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf
     assert lost["system"] == pytest.approx(up.system_down_hours[0] / up.down_hours[0], abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog) -> None:
     job = rf.fleet_model(sample).interval("reliability", "24h", size=64, placement="packed")
     low, value, high = (f"{100 * float(x):.0f}" for x in (job.low, job.estimate, job.high))
@@ -262,6 +264,7 @@ def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_six_failures_claim_nothing(tmp_path: Path) -> None:
     page = page_of(steady_log(1, 8, 6), tmp_path, **FAST)
     text = page.text
@@ -355,6 +358,7 @@ def test_a_change_no_clearer_than_the_questions_asked_is_not_told(
     assert "no clearer than" in verdict(page, "steady")
 
 
+@pytest.mark.slow
 def test_questions_share_five_percent(sample: rf.FailureLog) -> None:
     data = ReportData(rf.Study(sample.where(rack=["frame01", "frame02"])), FAMILIES)
     p = data._p_values
@@ -385,6 +389,7 @@ def test_false_sentences_about_independent_steady_equal_fleets() -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_one_node_and_names_of_the_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     starts = pd.Timestamp("2020-01-02") + pd.to_timedelta(np.cumsum(rng.exponential(5, 60)), unit="D")
@@ -423,6 +428,7 @@ def lives() -> rf.FailureLog:
     return rf.FailureLog(base.events.assign(shelf=None), population, base.window, lifetimes=lifetimes)
 
 
+@pytest.mark.slow
 def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp_path: Path) -> None:
     page = page_of(lives, tmp_path)
     assert lives.lifetimes is not None
@@ -442,6 +448,7 @@ def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_lives_of_the_titan_are_gpus(tmp_path: Path) -> None:
     log = site_log("titan")
     page = page_of(log, tmp_path, **FAST)
@@ -475,6 +482,7 @@ def test_a_share_of_nearly_all_has_no_dozen_digits() -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_six_rows_get_few_sentences_and_cautions_that_are_cautions(tmp_path: Path) -> None:
     at = pd.to_datetime(["2024-03-01", "2024-03-05", "2024-03-09", "2024-03-15", "2024-03-22", "2024-03-29"])
     rows = pd.DataFrame({"node": list("abcabc"), "start": at, "end": at + pd.Timedelta("4h")})
@@ -542,6 +550,7 @@ def test_what_begins_while_its_node_is_down_is_counted_once_and_said(tmp_path: P
     assert "3 began while their node was already down" in text
 
 
+@pytest.mark.slow
 def test_every_period_is_used_where_all_of_the_log_is() -> None:
     rng = np.random.default_rng(2)
     days = np.sort(np.concatenate([rng.uniform(0, 180, 100), rng.uniform(180, 360, 400)]))

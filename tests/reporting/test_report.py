@@ -248,6 +248,7 @@ def test_log_without_a_failure(tmp_path: Path) -> None:
     assert f"less often than once in {17568 / -np.log(0.05) / 24:.3g} days" in page.text
 
 
+@pytest.mark.slow
 def test_log_with_one_failure(tmp_path: Path) -> None:
     page = page_of(log_of([("a", "2020-05-05", "2020-05-06", "disk")]), tmp_path)
     assert "1 incident of the node in 366 days: too few for most questions." in page.text
@@ -257,6 +258,7 @@ def test_log_with_one_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_log_without_ends_or_causes(tmp_path: Path) -> None:
     log = log_of([(f"n{i % 5}", f"2020-{1 + i % 12:02d}-03 0{i % 9}:00", None, None) for i in range(60)])
     page = page_of(log, tmp_path, **FAST)
@@ -267,6 +269,7 @@ def test_log_without_ends_or_causes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_several_systems(tmp_path: Path) -> None:
     logs = [
         log_of(

@@ -88,6 +88,7 @@ def simulated(rng: np.random.Generator, per_day: np.ndarray) -> rf.FailureLog:
     return rf.FailureLog(events, log.population, log.window)
 
 
+@pytest.mark.slow
 def test_a_constant_rate_is_one_period() -> None:
     rng = np.random.default_rng(7)
     exposure, total, shortest = rng.uniform(0.5, 1.5, 120), 300, 6
@@ -105,6 +106,7 @@ def test_a_constant_rate_is_one_period() -> None:
     assert 0.04 <= np.mean(several) <= 0.06
 
 
+@pytest.mark.slow
 def test_logs_of_a_constant_rate_are_one_period() -> None:
     rng = np.random.default_rng(7)
     found = [
@@ -241,6 +243,7 @@ def test_what_came_after_the_period_to_use_is_said() -> None:
     ("system", "since", "until", "failures"),
     [(17, "1995-05", "2000-04", 124), (21, "2001-10", "2002-02", 26), (20, "2004-04", "2005-09", 411)],
 )
+@pytest.mark.slow
 def test_lanl_systems(system: int, since: str, until: str, failures: int) -> None:
     log = site_log("lanl").where(system=system)
     period = stable_period(log)
@@ -269,6 +272,7 @@ def test_edges() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "shape"), [(1, 0.5), (30, 0.5), (30, 0.7)])
+@pytest.mark.slow
 def test_steady_renewals_are_one_period(nodes: int, shape: float) -> None:
     """Counts of renewals scatter by the squared coefficient of variation of their gaps, 2 and 5 here, and not by 1."""
     several = 0

@@ -174,6 +174,7 @@ def test_records_that_name_neither_node_nor_scope() -> None:
     assert "1 record names no node and not its scope" in found.findings[-1]
 
 
+@pytest.mark.slow
 def test_lanl_system_2_in_its_first_years() -> None:
     log = site_log("lanl").where(system=2).between(until="2000-01-01")
     found = incidents(log)

@@ -31,6 +31,7 @@ def local(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (hours // 24).astype(int) % 7, hours % 24
 
 
+@pytest.mark.slow
 def test_the_means_are_those_counted_by_hand(capsys: pytest.CaptureFixture[str], tmp_path) -> None:
     rng = np.random.default_rng(1)
     starts = rng.uniform(0.0, HOURS, 500)

@@ -52,6 +52,7 @@ def test_means_against_mpmath(low, high):
         assert abs(found.mttf[k - 1] / float(exact) - 1.0) < 1e-9
 
 
+@pytest.mark.slow
 def test_ages_of_a_million_scales():
     # H is nearly linear there, so the mean is nearly the inverse of the rate
     shape = np.array([0.05, 0.5, 1.0, 3.0, 20.0])

@@ -118,6 +118,7 @@ def test_one_weibull_node_at_any_shape_and_age(shape, age):
     assert float(system.truncated_mean(mean)) < mean
 
 
+@pytest.mark.slow
 def test_mixed_families_against_scipy_and_mpmath():
     ages = np.array([100.0, 0.0, 700.0, 20.0, 400.0])
     system = System(MIXED, ages=ages)

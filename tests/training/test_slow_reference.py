@@ -91,6 +91,7 @@ REPLACEMENTS = ("servers_beyond_repair", "servers_replaced")
 
 
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.slow
 def test_every_output_is_that_of_the_slow_one(name: str) -> None:
     compare(name, 60, 1000)
 
@@ -179,6 +180,7 @@ def test_many_clusters_do_as_the_slow_one(params: TrainingParameters) -> None:
 
 @examples(60, derandomize=True)
 @given(configurations())
+@pytest.mark.slow
 def test_every_event_is_what_the_rules_say(params: TrainingParameters) -> None:
     params = params.but(retirement=Retirement(policy="never"))
     result = rf.simulate_training(params, n_replications=1, rng=1, trace=True)

@@ -180,6 +180,7 @@ def test_what_is_asked_of_repairs_by_their_history_is_checked() -> None:
     )
 
 
+@pytest.mark.slow
 def test_servers_that_are_never_repaired_are_order_statistics() -> None:
     # 20 run, 5 stand by: the 26th server is missing after 6 failures at the rate of 20; no server lost but retired
     rate = 1e-3
