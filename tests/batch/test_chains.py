@@ -179,10 +179,13 @@ def begun(line):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at the signals of a process in /proc")
 @pytest.mark.parametrize(
-    "name",
-    ["SIGTERM", pytest.param("SIGUSR1", marks=pytest.mark.verify), pytest.param("SIGINT", marks=pytest.mark.verify)],
+    ("name", "longer"),
+    [
+        ("SIGTERM", 3.0),
+        *(pytest.param(name, 0.2, marks=pytest.mark.verify) for name in ("SIGTERM", "SIGUSR1", "SIGINT")),
+    ],
 )
-def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name):
+def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name, longer):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(
         "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{1_000_000_000}\n" for i in range(8))
@@ -203,7 +206,7 @@ def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch,
         saves.append(after != before)
         assert ("saved in state.npz; go on with: " + line in err) == (after != before)
         assert ("nothing is lost" in err) == (after == before)
-        delay = delay if saves[-1] else 2.2 * delay + 0.2
+        delay = delay if saves[-1] else 2.2 * delay + longer
     assert not saves[0]
     assert shell("relfit simulate batch c.toml --jobs-out whole.csv").returncode == 0
     assert shell(line).returncode == 0

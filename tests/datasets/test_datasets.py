@@ -19,7 +19,7 @@ def white() -> rf.FailureLog:
     return rf.datasets.load("white")
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_script_makes_the_stored_files(root: Path, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, root / "data" / "make_white.py", "--out", tmp_path], check=True, capture_output=True

@@ -18,6 +18,7 @@ import pytest
 import relfit as rf
 from relfit.cli.app import main
 from relfit.io.datasets.catalogue import CATALOGUE
+from tests.site_logs import site_log
 
 pytest.importorskip("pooch")
 FILES = {
@@ -139,7 +140,7 @@ def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
     listed = json.loads(capsys.readouterr().out)["public"]
     assert [each["fetched"] for each in listed] == [True] + 6 * [False]
     assert main(["info", "lanl", "--where", "system=20"]) == 0
-    assert len(rf.read(tmp_path / "lanl.parquet")) == len(rf.datasets.fetch("lanl"))
+    assert len(rf.read(tmp_path / "lanl.parquet")) == len(site_log("lanl"))
     assert len(Server.asked) == 1
 
 

@@ -121,7 +121,7 @@ def test_logs_of_a_constant_rate_are_one_period() -> None:
 def test_a_rate_that_doubles_is_found_where_it_does() -> None:
     rng = np.random.default_rng(8)
     covered, right = [], []
-    for i in range(40):
+    for i in range(20):
         found = change_points(simulated(rng, np.repeat([0.5, 1.0], 400)), of="records", n_resamples=99, rng=i)
         right.append(len(found) == 2)
         if len(found) == 2:
