@@ -45,7 +45,7 @@ def test_replications_have_streams_of_their_own_that_cells_share(tmp_path: Path)
 
 @pytest.mark.parametrize(
     "executor",
-    ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.slow)],
+    ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.verify)],
 )
 def test_whoever_computes_the_same_comes_out(tmp_path: Path, executor: str) -> None:
     plan = campaign(parameters={"x": [1.0, 2.0, 3.0], "y": [0.0, 0.5]})

@@ -180,6 +180,7 @@ def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("words_only")
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
     part = sample.where(rack="frame01")
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
