@@ -245,7 +245,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@examples(100, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(300, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), measure=st.sampled_from(["ttf", "ttr"]), rules=rules, data=st.data())
 @pytest.mark.slow
 def test_generated_logs_follow_the_documented_rules(
