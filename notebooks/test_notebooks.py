@@ -22,7 +22,9 @@ from matplotlib import pyplot as plt
 NOTEBOOKS = sorted(Path(__file__).resolve().parent.glob("*.ipynb"))
 LONG = (
     "a_fleet_that_changes",
+    "from_log_to_plan",
     "from_log_to_report",
+    "how_large_a_training_cluster",
     "numbers_that_can_be_believed",
     "what_repairs_cost_in_waiting",
     "will_this_job_finish",

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.site_logs import shared_folder
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -41,10 +43,7 @@ def root() -> Path:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of real failure logs; tests that need it are skipped where it is absent."""
-    folder = Path(os.environ.get("RELFIT_SHARED", ROOT.parent / "shared"))
-    if not (folder / "data").is_dir():
-        pytest.skip(f"no real data: {folder / 'data'} is not there (set RELFIT_SHARED)")
-    return folder
+    return shared_folder()
 
 
 @pytest.fixture(scope="module")

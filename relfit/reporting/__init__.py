@@ -105,7 +105,7 @@ def report(
     Examples
     --------
     >>> import tempfile, relfit as rf
-    >>> log = rf.datasets.load("white").between("2004-08-01", "2004-09-01")
+    >>> log = rf.datasets.load("white").where(rack="frame01").between("2004-08-01", "2004-09-01")
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     written = report(log, Path(folder, "report.html"), families=["exponential", "weibull"])
     ...     written.name, written.stat().st_size > 50_000

@@ -249,6 +249,7 @@ def test_lost_time_against_a_job_followed_minute_by_minute() -> None:
 # -------------------------------------------------------------- what is said of it
 
 
+@pytest.mark.slow
 def test_a_steady_fleet_is_trusted(log: rf.FailureLog) -> None:
     held = []
     for seed in range(2, 6):
@@ -430,6 +431,7 @@ def test_limits_of_jobs_in_bins_by_hand(tested: rf.backtesting.Backtest, level: 
         assert line["low"] < line["seen"] == pytest.approx(mean)
 
 
+@pytest.mark.slow
 def test_several_systems(log: rf.FailureLog) -> None:
     second = fleet(9, rate=1.0 / 20.0, system="t")
     both = replace(

@@ -32,9 +32,9 @@ LIMIT = '[saving]\nfile = "elsewhere.npz"\ntime_limit = "{}"\n'
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty folder with a configuration and 9,000 jobs."""
+    """An empty folder with a configuration and 2,500 jobs."""
     monkeypatch.chdir(tmp_path)
-    rows = (f"{i},{1000 * i},{1 + i % 7},{600 + 37 * i % 9001},{300 + 37 * i % 9001}\n" for i in range(9000))
+    rows = (f"{i},{1000 * i},{1 + i % 7},{600 + 37 * i % 9001},{300 + 37 * i % 9001}\n" for i in range(2500))
     Path("jobs.csv").write_text("job_id,submission_time,nodes,walltime,run_time\n" + "".join(rows))
     Path("c.toml").write_text(CONFIG)
     return tmp_path
@@ -112,7 +112,7 @@ def test_a_state_of_another_simulation_is_refused(folder, capsys, change, name):
     if change == "mtbf":
         Path("c.toml").write_text(CONFIG.replace("40h", "50h") + LIMIT.format("1us"))
     elif change == "jobs":
-        Path("jobs.csv").write_text(Path("jobs.csv").read_text() + "9000,9000000,1,500,400\n")
+        Path("jobs.csv").write_text(Path("jobs.csv").read_text() + "2500,2500000,1,500,400\n")
     capsys.readouterr()
     assert main([*line, *(change if isinstance(change, tuple) else ())]) == 2
     err = capsys.readouterr().err
@@ -120,6 +120,7 @@ def test_a_state_of_another_simulation_is_refused(folder, capsys, change, name):
     assert Path("state.npz").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_chain_whose_link_was_killed_goes_on_from_the_newest_file(folder, capsys):
     expected = uninterrupted()
     every = 'every_simulated = "1000h"\nkeep = 1\n'
@@ -178,10 +179,10 @@ def begun(line):
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at the signals of a process in /proc")
 @pytest.mark.parametrize(
-    "name",
-    ["SIGTERM", pytest.param("SIGUSR1", marks=pytest.mark.verify), pytest.param("SIGINT", marks=pytest.mark.verify)],
+    ("name", "number"),
+    [("SIGTERM", 1), *(pytest.param(name, 2, marks=pytest.mark.verify) for name in ("SIGTERM", "SIGUSR1", "SIGINT"))],
 )
-def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name):
+def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name, number):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(
         "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{1_000_000_000}\n" for i in range(8))
@@ -189,7 +190,7 @@ def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch,
     Path("c.toml").write_text(LONG)
     line = "relfit simulate batch c.toml --resume state.npz --jobs-out jobs.csv"
     delay, saves = 0.0, []
-    while sum(saves) < 2:  # first while it imports, at last while it simulates
+    while sum(saves) < number:  # first while it imports, at last while it simulates
         before = Path("state.npz").read_bytes() if Path("state.npz").exists() else None
         process = begun(line)
         time.sleep(delay)

@@ -38,6 +38,7 @@ def test_jobs_and_json(config, tmp_path, capsys):
     assert document["summary"]["too_wide"] == 1
 
 
+@pytest.mark.slow
 def test_replayed_failures_figure_runs_and_saving(config, tmp_path, capsys):
     failures = tmp_path / "failures.csv"
     failures.write_text("time,node,repair_seconds\n5,0,100\n")

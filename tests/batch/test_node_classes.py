@@ -90,6 +90,7 @@ def test_a_class_is_simulated_as_a_machine_of_its_own():
         assert part.astype(alone.jobs.dtypes).equals(alone.jobs)
 
 
+@pytest.mark.slow
 def test_failures_of_the_machine_strike_all_classes_at_one_instant():
     """At 4 s the whole machine is away for 3 s, and node 3 (the second of the GPU nodes) from 20 to 22 s."""
     failures = ReplayedFailures([4.0, 20.0], [-1, 3], [3.0, 2.0])
@@ -143,6 +144,7 @@ def same(a, b):
     assert (a.counts, a.settings, a.now, a.notes) == (b.counts, b.settings, b.now, b.notes)
 
 
+@pytest.mark.slow
 def test_a_run_of_classes_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatch):
     jobs, nodes, given = mixed_case()
     whole = simulate_classes(jobs, nodes, **given)
@@ -162,6 +164,7 @@ def test_a_run_of_classes_that_was_stopped_again_and_again_is_the_same(tmp_path,
     same(whole, part)
 
 
+@pytest.mark.slow
 def test_classes_write_files_at_intervals_of_simulated_and_of_real_time(tmp_path, monkeypatch):
     jobs, nodes, given = mixed_case()
     whole = simulate_classes(jobs, nodes, **given)

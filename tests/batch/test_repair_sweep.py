@@ -32,6 +32,7 @@ def test_break_even_is_where_as_much_is_lost() -> None:
     assert sweep.break_even(4.0, 1.0, 0.0).status == "outside of the sweep"
 
 
+@pytest.mark.slow
 def test_limits_of_a_break_even() -> None:
     even = linear(noise=0.5, runs=20).break_even(2.0, 1.0, 0.0)  # what all cells share does not matter
     assert even.low == pytest.approx(LOST)

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
@@ -32,6 +32,7 @@ from relfit.simulation.batch import (
 from relfit.simulation.batch import batch_driver as driver
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 from tests.batch.random_cases import random_failures, random_workload
+from tests.examples import examples
 
 
 def poisson_jobs(rng, n, rate, mean, n_nodes=1, nodes=1):
@@ -154,7 +155,7 @@ def test_measures_by_their_names():
 # ----------------------------------------------------------------- invariants
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     seed=st.integers(0, 2**32 - 1),
     scheduler=st.sampled_from(["fcfs", "easy", "conservative"]),
@@ -218,6 +219,7 @@ def test_policies_take_the_nodes_that_they_should():
     assert taken("round_robin", again) == [((0, 4),), ((4, 2), (0, 2)), ((2, 1),)]
 
 
+@pytest.mark.slow
 def test_ra_opt_takes_as_many_nodes_as_best_size_says():
     scales = 35_000.0 / 1.4 ** np.arange(20)
     work = 3600.0 * 1000.0
@@ -275,6 +277,7 @@ def same(a, b):
     assert a.counts == b.counts
 
 
+@pytest.mark.slow
 def test_a_run_that_was_stopped_again_and_again_is_the_same(tmp_path, monkeypatch):
     jobs, given = busy_case()
     whole = rf.simulate_batch(jobs, **given)

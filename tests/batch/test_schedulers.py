@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
@@ -17,6 +17,7 @@ from relfit.simulation.batch import ReplayedFailures, Scheduler
 from relfit.system.jobs import Checkpoint
 from tests.batch.random_cases import random_failures, random_workload, slow_jobs
 from tests.batch.slow_cluster import SlowCluster
+from tests.examples import examples
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", "../shared"))
 NAMES = {"late": "killed at its walltime"}
@@ -126,7 +127,7 @@ def test_failures_without_a_running_job_are_failures_of_idle_nodes():
     assert run.outages.to_dict("list") == {"time": [50.0], "node": [0], "back": [120.0]}
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(seed=st.integers(0, 2**32 - 1), scheduler=st.sampled_from(["fcfs", "easy"]))
 def test_the_first_job_starts_when_it_fits_and_by_its_shadow_time(seed, scheduler):
     """After every instant the job that waits first needs more nodes than idle; under EASY it starts by the time that

@@ -32,6 +32,7 @@ from relfit.fleet.scope_rates import excess_scatter
 from relfit.log.lifedata import LifeData
 from relfit.simulation import simulate_log
 from tests.factories import make_log
+from tests.site_logs import site_log
 
 QUICK = ("mtbf", "mttr")
 
@@ -217,6 +218,7 @@ def test_whole_lives_give_a_node_rate_and_a_family_only() -> None:
     assert set(found.absent) >= {"mtbf.rack", "mttr.mean", "repair", "checks.dependence", "checks.trend"}
 
 
+@pytest.mark.slow
 def test_the_period_is_used_and_told() -> None:
     white = rf.datasets.load("white")
     stable = rf.stable_period(white)
@@ -237,6 +239,7 @@ def test_the_period_is_used_and_told() -> None:
     assert rf.calibrate(two, parts=("mtbf",)).absent["period"].startswith("the log has several systems")
 
 
+@pytest.mark.slow
 def test_the_period_does_not_depend_on_the_parts() -> None:
     early, late = np.arange(0.0, 4000.0, 4.0), np.arange(4000.0, 12000.0, 40.0)  # ten times fewer from 4000 h on
     nodes = [{"node": f"n{i}"} for i in range(20)]
@@ -248,6 +251,7 @@ def test_the_period_does_not_depend_on_the_parts() -> None:
         assert mean.value == pytest.approx(40.0, rel=0.02)
 
 
+@pytest.mark.slow
 def test_all_of_white() -> None:
     found = rf.calibrate(rf.datasets.load("white"), at="long run")
     assert found.provenance is not None
@@ -270,6 +274,7 @@ def test_all_of_white() -> None:
     assert found.to_frame()["value"].notna().all()
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same() -> None:
     log = rf.datasets.load("white").where(rack="frame01")
     parts = ("period", "mtbf", "bad_nodes")
@@ -508,8 +513,8 @@ def test_limits_of_kinds_of_repairs_that_are_no_limits_are_left_out(
 
 
 @pytest.mark.slow
-def test_lanl_systems(shared: Path) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def test_lanl_systems() -> None:
+    log = site_log("lanl")
     for system in (2, 13, 17, 21):
         found = rf.calibrate(log.where(system=system), parts=("period", *QUICK), at="long run")
         assert parameters_of_text(text_of_parameters(found)) == found
@@ -535,8 +540,8 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_grid5000(shared: Path) -> None:
-    log = rf.read(shared / "data" / "grid5000-fta")
+def test_grid5000() -> None:
+    log = site_log("grid5000")
     found = rf.calibrate(log, period="all", parts=QUICK, at="long run")
     assert found.mtbf.outage is not None
     down = log.ttr().total_time.sum()

@@ -23,6 +23,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "white", *FAST]) == 0
     short = capsys.readouterr().out
@@ -42,6 +43,7 @@ def test_a_log_becomes_parameters(capsys: pytest.CaptureFixture[str]) -> None:
     assert rf.read_parameters("p.json") == known
 
 
+@pytest.mark.slow
 def test_dates_choose_the_part_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["calibrate", "white", "--since", "2003-01-01", "--parts", "mtbf", "--json"]) == 0
     period = json.loads(capsys.readouterr().out)["period"]
@@ -73,6 +75,7 @@ def test_exports_take_the_job_and_the_pools(capsys: pytest.CaptureFixture[str]) 
     assert float(values["random_failure_rate"]) == pytest.approx(1.0 / (500.0 * 60.0))
 
 
+@pytest.mark.slow
 def test_the_fleet_as_it_is_now_or_in_the_long_run(capsys: pytest.CaptureFixture[str]) -> None:
     mtbf = {}
     for at in ("now", "long-run"):

@@ -11,7 +11,7 @@ import relfit as rf
 from tests.factories import make_log
 
 
-@pytest.mark.parametrize("shape", [0.5, 0.7])
+@pytest.mark.parametrize("shape", [0.5, pytest.param(0.7, marks=pytest.mark.verify)])
 @pytest.mark.slow
 def test_limits_allow_for_the_scatter_between_nodes(shape: float) -> None:
     held = 0

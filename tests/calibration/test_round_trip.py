@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from relfit.base.errors import ArgumentError, ReadError
@@ -19,6 +19,7 @@ from relfit.fleet.calibration import (
     text_of_parameters,
     write_parameters,
 )
+from tests.examples import examples
 
 HOURS = st.floats(1e-6, 1e9)
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=20)
@@ -63,7 +64,7 @@ def documents(draw: Any) -> dict[str, Any]:
     return made | {"failure": draw(families())} if draw(st.booleans()) else made
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(documents())
 def test_round_trip_is_exact(document: dict[str, Any]) -> None:
     known = Parameters(**document)
@@ -137,22 +138,23 @@ NAMES = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.dictionaries(NAMES, VALUES, max_size=4))
+@pytest.mark.slow
 def test_no_json_leads_to_a_traceback(document: dict[str, Any]) -> None:
     import json
 
     rejected(json.dumps(document), "json")
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(st.text(max_size=60))
 def test_no_text_leads_to_a_traceback(text: str) -> None:
     rejected(text, "toml")
     rejected(text, "json")
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(documents(), st.data())
 def test_no_damage_to_a_file_leads_to_a_traceback(document: dict[str, Any], data: st.DataObject) -> None:
     text = text_of_parameters(Parameters(**document), "toml")

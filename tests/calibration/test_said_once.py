@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import relfit as rf
 from relfit.analyses.independence import dispersion, failures_of
@@ -38,6 +39,7 @@ def test_the_weaker_of_two_tests_of_the_same_counts_is_left_out() -> None:
     assert said_once([strong, concern]) == [strong, concern]
 
 
+@pytest.mark.slow
 def test_a_calibration_does_not_say_that_counts_scatter_and_that_they_do_not() -> None:
     told = {check.name: check.concern for check in rf.calibrate(busier(1.35, 0.85), period="all").checks}
     assert told["dispersion.any"]

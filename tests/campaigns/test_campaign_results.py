@@ -84,6 +84,7 @@ def stopped(folder: Path, runs: int, **given: Any) -> Any:
 
 
 @pytest.mark.parametrize("runs", [2, 5, 9])
+@pytest.mark.slow
 def test_an_unfinished_campaign_has_a_page(tmp_path: Path, runs: int, capsys: pytest.CaptureFixture[str]) -> None:
     values = {"x": [1.0, 2.0, 3.0], "y": [5.0, 0.0, 7.0]}
     crossed = [
@@ -344,6 +345,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("design", ["grid", "sobol"])
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(tmp_path: Path, design: str) -> None:
     more = {"design": design, "points": 8} if design == "sobol" else {}
     result = swept(
@@ -371,6 +373,7 @@ def test_figures_say_when_nothing_is_computed(tmp_path: Path) -> None:
     write_campaign_page(result, tmp_path / "page.html")
 
 
+@pytest.mark.slow
 def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -> None:
     small = {"job_size": 8, "working_pool_size": 9, "spare_pool_size": 1, "job_length": 600, "warm_standbys": 0}
     varied: Any = {"recovery_time": [10, 30], "manual_repair_time": ["1h", "2 days"]}

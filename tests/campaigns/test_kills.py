@@ -1,4 +1,8 @@
-"""A few kills at random moments; `benchmarks/stress_campaigns.py` has two hundred, with the scheduler of Dask too."""
+"""Kills at random moments, two in CI and four in ``make verify``.
+
+`benchmarks/stress_campaigns.py` has two hundred, with the scheduler of Dask too. `test_sweeping` has a full disk and a
+half-written part without a kill.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+KINDS = ("parent", "worker", "full disk", "half-written part")
+
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kinds", [KINDS[:2], pytest.param(KINDS, marks=pytest.mark.verify)], ids=len)
 def test_kills_lose_nothing_and_count_nothing_twice(
-    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]
 ) -> None:
     monkeypatch.syspath_prepend(str(root / "benchmarks"))
     monkeypatch.setenv("STRESS_REPLICATIONS", "60")
     import stress_campaigns
 
-    kinds = ("parent", "worker", "full disk", "half-written part")
-    assert sum(stress_campaigns.stress(4, 1, tmp_path, kinds).values()) == 4
+    assert sum(stress_campaigns.stress(len(kinds), 1, tmp_path, kinds).values()) == len(kinds)

@@ -119,6 +119,7 @@ def test_sparing_runs_one_strategy(tmp_path: Path) -> None:
         runner.check({"cluster.working": [56, 48], "cluster.block": [64, 64]})
 
 
+@pytest.mark.slow
 def test_batch_counts_nodes_that_are_replaced_and_gone(tmp_path: Path) -> None:
     runner = runner_of(campaign("batch", {"failures.0.repair.replacement": ["1h"]}, config=batch_config(tmp_path)))
     never = {"failures.0.repair": {"stages": [{"time": "1h", "success": 0.0}]}}

@@ -10,7 +10,8 @@ import pytest
 
 from relfit.cli.app import main
 
-QUICK = ["backtest", "white", "--since", "2002-10-06", "--parts", "forecasts", "--every", "60d"]
+RACKS = [word for name in ("frame01", "frame02") for word in ("--where", f"rack={name}")]
+QUICK = ["backtest", "white", *RACKS, "--since", "2003-04-01", "--parts", "forecasts", "--every", "60d"]
 
 
 @pytest.mark.slow
@@ -39,6 +40,7 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["horizon"] for row in document["summary"]} == {1440.0}
 
 
+@pytest.mark.slow
 def test_no_mark_at_another_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--level", "0.95"]) == 0
     text = capsys.readouterr().out
@@ -54,7 +56,7 @@ def test_no_mark_at_another_level(capsys: pytest.CaptureFixture[str]) -> None:
         (["--every", "soon"], "--every 'soon'"),
         (["--length", "0h"], "--length '0h'"),
         (["--level", "95"], "--level"),
-        (["--until", "2003-01-01"], "take a log of"),
+        (["--until", "2003-07-01"], "take a log of"),
     ],
 )
 def test_mistakes_are_one_line(capsys: pytest.CaptureFixture[str], more: list[str], text: str) -> None:

@@ -48,6 +48,7 @@ def test_info_in_words(log_file: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize("command", [["info"], ["convert", "--out", "log.parquet"], ["trend"], ["fit"]])
+@pytest.mark.slow
 def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with log_file.open("a") as file:
         file.write("20,1,2003-13-45 00:00,2003-12-30 02:00,hardware,r1\n")
@@ -113,6 +114,7 @@ def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixtu
     assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups
 
 
+@pytest.mark.slow
 def test_fit_is_the_library_s_fit(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     import relfit as rf
 
@@ -148,6 +150,7 @@ def test_censoring_can_be_left_out(log_file: Path, capsys: pytest.CaptureFixture
     assert with_censoring["observed"] == without["observed"]
 
 
+@pytest.mark.slow
 def test_fits_to_a_file_in_every_format(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("fits.csv", "fits.parquet", "fits.json"):
         assert main(["fit", str(log_file), "--families", "exponential,weibull", "--out", name]) == 0
@@ -195,6 +198,7 @@ def test_data_lists_and_exports(here: Path, capsys: pytest.CaptureFixture[str]) 
     assert (table["events"], table["rows_rejected"]) == (sample["events"], 0)
 
 
+@pytest.mark.slow
 def test_report_prints_its_answer_and_path(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(log_file), "-o", "out.html", *ONE]) == 0
     caught = capsys.readouterr()
@@ -207,6 +211,7 @@ def test_report_prints_its_answer_and_path(log_file: Path, capsys: pytest.Captur
     assert sorted(p.name for p in Path().iterdir()) == ["log.csv", "out.html"]
 
 
+@pytest.mark.slow
 def test_report_of_a_period(log_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("relfit.reporting.drawing._svg", lambda canvas, key, title: "<svg></svg>")  # words only
     assert main(["report", str(log_file), "-o", "out.html", "--period", "all", "--title", "Frost", *ONE]) == 0
@@ -227,6 +232,7 @@ def test_version_help_and_nothing() -> None:
     assert "Usage: relfit" in bare.err
 
 
+@pytest.mark.slow
 def test_help_loads_nothing_heavy() -> None:
     import subprocess
     import sys
@@ -285,6 +291,7 @@ def test_control_characters_do_not_reach_the_terminal(here: Path, capsys: pytest
     assert "\x1b" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_names_that_the_terminal_cannot_show(here: Path) -> None:
     Path("log.csv").write_text("node,start,end,cause\na,2003-01-01,2003-01-02,kühlung\n", encoding="utf-8")
     done = relfit("info", "log.csv", cwd=here, PYTHONIOENCODING="ascii")
@@ -319,9 +326,9 @@ def test_info_shows_what_a_record_was_taken_for_and_the_whole_funnel(tmp_path, c
 @pytest.mark.parametrize("measure", ["ttf", "ttr"])
 @pytest.mark.slow
 def test_all_times_are_fitted_as_one_sample(capsys: pytest.CaptureFixture[str], measure: str) -> None:
-    options = ["white", "--period", "all", "--families", "weibull", "--measure", measure]
+    options = ["white", "--where", "rack=frame01", "--period", "all", "--families", "weibull", "--measure", measure]
     found = document(capsys, "fit", *options, "--per", "all")
-    times = getattr(rf.datasets.load("white"), measure)().pooled()
+    times = getattr(rf.datasets.load("white").where(rack="frame01"), measure)().pooled()
     expected = rf.fit(times, "weibull").to_frame()
     assert [row["lives"] for row in found["fits"]] == [times.durations.size]
     assert found["fits"][0]["shape"] == pytest.approx(float(expected["shape"][0]))

@@ -38,6 +38,7 @@ def test_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.slow
 def test_shells_complete_commands(shell: str) -> None:
     words = {"bash": {"COMP_WORDS": "relfit rep", "COMP_CWORD": "1"}}.get(
         shell, {"_TYPER_COMPLETE_ARGS": "relfit rep", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}

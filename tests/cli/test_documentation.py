@@ -29,6 +29,7 @@ ANSWERS = re.findall(r"^((?:\$ relfit .+\n)+)(.+)$", README.read_text(encoding="
     ("commands", "answer"),
     [pytest.param(*shown, marks=[pytest.mark.slow] * ("relfit backtest" in shown[0])) for shown in ANSWERS],
 )
+@pytest.mark.slow
 def test_the_readme_shows_what_comes(
     commands: str, answer: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -23,6 +23,7 @@ def fits():
 
 
 @pytest.mark.parametrize("ending", ["csv", "json", "parquet"])
+@pytest.mark.slow
 def test_a_file_gives_the_system_of_the_fits(fits, tmp_path, ending):
     path = tmp_path / f"fits.{ending}"
     table = fits.to_frame()
@@ -59,6 +60,7 @@ def test_faults_are_found_with_line_and_column(fits, tmp_path):
         system_from_file(tmp_path / "bad.json")
 
 
+@pytest.mark.slow
 def test_the_command(fits, tmp_path, capsys):
     path = tmp_path / "fits.csv"
     fits.to_frame().to_csv(path, index=False)

@@ -10,6 +10,7 @@ from relfit.cli.app import main
 LOG = ["forecast", "white", "--since", "2003-04-01", "--draws", "200"]
 
 
+@pytest.mark.slow
 def test_answer(capsys, tmp_path) -> None:
     out, plot = tmp_path / "forecast.csv", tmp_path / "forecast.png"
     assert main([*LOG, "--horizon", "30d", "--horizon", "90d", "--out", str(out), "--plot", str(plot)]) == 0
@@ -32,6 +33,7 @@ def test_json(capsys) -> None:
     assert found["horizons"] == [168.0]
 
 
+@pytest.mark.slow
 def test_the_long_run_is_that_of_the_stable_period(capsys) -> None:
     rates = {}
     for name, more in (
@@ -78,6 +80,7 @@ def test_the_answer_is_short_and_details_have_every_cause(capsys) -> None:
     assert "repair (h)" in long
 
 
+@pytest.mark.slow
 def test_a_column_that_is_asked_for_has_a_row_for_each_value_on_the_first_screen(capsys, tmp_path) -> None:
     """Only the most frequent cause was shown."""
     out = tmp_path / "rows.csv"

@@ -67,6 +67,7 @@ def test_work_of_hours_is_refused_with_what_to_do(log_file, capsys, command, say
     assert says in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_nodes_that_may_fail_and_copies_have_a_limit_of_work(capsys):
     assert main(["system", "white", "--period", "all", "--tolerate", "200", "--draws", "1000"]) == 2
     said = capsys.readouterr().err

@@ -153,6 +153,7 @@ def test_a_system_of_fits_that_say_no_error_says_so(capsys) -> None:
         ([2, 3, 5, 7], "4 nodes are in repair and left out."),
     ],
 )
+@pytest.mark.slow
 def test_nodes_in_repair_are_told_to_be_left_out(down, told, here, capsys):
     rng = np.random.default_rng(5)
     days = np.sort(rng.uniform(0, 300, 60))

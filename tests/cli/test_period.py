@@ -31,6 +31,7 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.slow
 def test_every_command_uses_the_stable_period_and_says_so_first(
     command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_every_command_uses_the_stable_period_and_says_so_first(
     assert first.startswith(f"Period used: {STABLE[0]} to {STABLE[1]} (its start lies between 2002-09-")
 
 
+@pytest.mark.slow
 def test_all_of_the_log_or_dates_are_used_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     fit = ["fit", "white", *COMMANDS["fit"]]
     assert document(capsys, *fit)["start"][:10] == STABLE[0]
@@ -57,6 +59,7 @@ def test_all_of_the_log_or_dates_are_used_where_asked_for(capsys: pytest.Capture
     assert stable["name"] == "steady"
 
 
+@pytest.mark.slow
 def test_a_job_before_the_stable_period_is_predicted_from_what_was_known_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

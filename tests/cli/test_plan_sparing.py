@@ -42,6 +42,7 @@ def params(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_plan_with_everything(params: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table, figure = tmp_path / "plan.csv", tmp_path / "plan.png"
     command = [
@@ -189,6 +190,7 @@ def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "cluster.spare_blocks: spare_blocks = 64 leaves no working block of the 64 in a zone" in first
 
 
+@pytest.mark.slow
 def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "white.toml"
     cluster = ("--racks", "32", "--trays", "16", "--draws", "50")
@@ -209,6 +211,7 @@ def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.Capture
     assert {row["name"] for row in listed if row["holds"] is False} >= {"exponential repairs"}
 
 
+@pytest.mark.slow
 def test_a_folder_gets_map_and_boundaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "params.toml"
     path.write_text(FILE, encoding="utf-8")

@@ -7,7 +7,6 @@ import pytest
 
 import relfit as rf
 from relfit.cli.app import main
-from tests.cli.conftest import relfit
 from tests.cli.test_bad_input import complaint
 from tests.cli.test_commands import document
 from tests.regression.test_of_log import simulated
@@ -21,11 +20,10 @@ def log_file(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_every_attribute_by_itself(log_file: str, tmp_path) -> None:
+def test_every_attribute_by_itself(log_file: str, tmp_path, capsys) -> None:
     out = tmp_path / "effects.csv"
-    done = relfit("regress", log_file, "--period", "all", "--out", str(out))
-    assert done.code == 0, done.err
-    assert "Failures of nodes are associated with rack" in done.out
+    assert main(["regress", log_file, "--period", "all", "--out", str(out)]) == 0
+    assert "Failures of nodes are associated with rack" in capsys.readouterr().out
     table = pd.read_csv(out)
     assert len(table) == 8
     assert set(table["attribute"]) == {"rack", "position"}

@@ -394,6 +394,7 @@ def test_a_forecast_says_no_repair_hours_where_no_repair_was_seen_to_end(tmp_pat
     assert "0 (0-0)" not in said
 
 
+@pytest.mark.slow
 def test_ages_that_come_from_the_log_are_not_asked_about() -> None:
     system = rf.system_from_log(rf.datasets.load("white"))  # of nodes without a failure the age is an expected one
     assert system.notes == ()
@@ -401,6 +402,7 @@ def test_ages_that_come_from_the_log_are_not_asked_about() -> None:
     assert not re.search(r"e\+0", repr(system))
 
 
+@pytest.mark.slow
 def test_repairs_are_shown_as_observed_and_no_classes_where_there_are_none(tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     rng = np.random.default_rng(8)

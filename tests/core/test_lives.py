@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.base.numeric.ordering import natural_key
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
-from tests.factories import EPOCH, at, make_log
 
 # ------------------------------------------------------------- the rules, one record at a time
+from tests.examples import examples
+from tests.factories import EPOCH, at, make_log
 
 
 def plain_lives(
@@ -244,7 +245,7 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(300, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), measure=st.sampled_from(["ttf", "ttr"]), rules=rules, data=st.data())
 @pytest.mark.slow
 def test_generated_logs_follow_the_documented_rules(
@@ -255,7 +256,7 @@ def test_generated_logs_follow_the_documented_rules(
     assert_as_documented(log, measure, data.draw(st.sampled_from(columns)), **rules)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(60, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), cut=st.integers(1, 40))
 @pytest.mark.slow
 def test_a_cut_log_follows_the_same_rules(log: FailureLog, cut: int) -> None:
@@ -265,7 +266,7 @@ def test_a_cut_log_follows_the_same_rules(log: FailureLog, cut: int) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@examples(60, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs())
 def test_gaps_fill_the_time_watched(log: FailureLog) -> None:
     lives = log.ttf(per="node", first="always", zeros="keep", overlaps="merge")

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
 from tests.core.test_lives import logs
+from tests.examples import examples
 from tests.factories import at, make_log
+from tests.site_logs import site_log
 
-often = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+often = examples(40, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 
 
 def instants_of(log: FailureLog) -> list[pd.Timestamp]:
@@ -152,8 +152,9 @@ def test_an_outage_whose_first_record_has_no_end_ends_with_the_second() -> None:
 
 
 @pytest.mark.parametrize("per", ["node", "system"])
-def test_lanl_cut_at_a_recorded_instant(shared: Path, per: str) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=20)
+@pytest.mark.slow
+def test_lanl_cut_at_a_recorded_instant(per: str) -> None:
+    log = site_log("lanl").where(system=20)
     whole = log.ttf(per, zeros="keep", first="always").n_failures.sum()
     starts = log.events["start"].sort_values().unique()
     for cut in starts[[1, len(starts) // 3, len(starts) // 2, len(starts) - 2]]:

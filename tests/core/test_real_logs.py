@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-import relfit as rf
 from relfit.analyses.recurrence import availability
 from relfit.log.failurelog import FailureLog
+from tests.site_logs import site_log
 
 
 @pytest.fixture(scope="module")
-def lanl(shared: Path) -> FailureLog:
-    return rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def lanl() -> FailureLog:
+    return site_log("lanl")
 
 
 @pytest.fixture(scope="module")
-def grid5000(shared: Path) -> FailureLog:
-    return rf.read(shared / "data" / "grid5000-fta")
+def grid5000() -> FailureLog:
+    return site_log("grid5000")
 
 
 def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> None:
@@ -36,6 +34,7 @@ def every_event_is_accounted_for(log: FailureLog, per: str, overlaps: str) -> No
     assert failures.sum() == len(begun)
 
 
+@pytest.mark.slow
 def test_grid5000_is_available_as_published(grid5000: FailureLog) -> None:
     """As the Failure Trace Archive publishes: 32.41 h up and 7.41 h down on average, availability 0.814."""
     up = grid5000.ttf(origin="repair", first="always", zeros="keep")
@@ -77,8 +76,9 @@ def test_gaps_of_a_lanl_system_fill_its_time(lanl: FailureLog) -> None:
     assert lives.total_time.tolist() == pytest.approx([(last - first).total_seconds() / 3600])
 
 
-def test_selecting_a_system_narrows_the_window_to_its_time(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=20)
+@pytest.mark.slow
+def test_selecting_a_system_narrows_the_window_to_its_time():
+    log = site_log("lanl").where(system=20)
     assert log.window.start == pd.Timestamp("2001-12-01", tz="America/Denver")
     assert log.window.start_known
     assert log.events["start"].min() >= log.window.start

@@ -152,6 +152,7 @@ def test_names_in_a_file_of_fits_are_read_back_as_they_were(tmp_path):
     "command",
     [["forecast"], ["incidents"], ["trend"], ["nodes", "--export", "slurm"], ["fit", "--families", "exponential"]],
 )
+@pytest.mark.slow
 def test_hostile_names_in_every_table_that_is_written(tmp_path, monkeypatch, capsys, command):
     names = [
         "n1",

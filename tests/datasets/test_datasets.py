@@ -19,7 +19,7 @@ def white() -> rf.FailureLog:
     return rf.datasets.load("white")
 
 
-@pytest.mark.slow
+@pytest.mark.verify
 def test_script_makes_the_stored_files(root: Path, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, root / "data" / "make_white.py", "--out", tmp_path], check=True, capture_output=True
@@ -112,6 +112,7 @@ def test_unknown_name_is_answered(name: str, hint: str) -> None:
         rf.datasets.load(name)
 
 
+@pytest.mark.slow
 def test_the_sample_in_the_columns_of_lanl_is_the_same_log(tmp_path: Path) -> None:
     there = tmp_path / "white-lanl.csv"
     rf.datasets.as_lanl("white").to_csv(there, index=False)

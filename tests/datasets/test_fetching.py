@@ -18,6 +18,7 @@ import pytest
 import relfit as rf
 from relfit.cli.app import main
 from relfit.io.datasets.catalogue import CATALOGUE
+from tests.site_logs import site_log
 
 pytest.importorskip("pooch")
 FILES = {
@@ -108,11 +109,13 @@ def test_what_goes_wrong_is_said_and_leaves_nothing_behind(mirror, tmp_path, beh
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
+@pytest.mark.slow
 def test_one_failure_is_tried_again(mirror, tmp_path):
     Server.behaviour = "once"
     assert len(rf.datasets.fetch("lanl", cache=tmp_path, mirror=mirror)) > 20_000
 
 
+@pytest.mark.slow
 def test_all_files_of_a_trace_are_fetched(mirror, tmp_path):
     log = rf.datasets.fetch("grid5000", cache=tmp_path, mirror=mirror)
     assert log.n_nodes == 1288
@@ -137,7 +140,7 @@ def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
     listed = json.loads(capsys.readouterr().out)["public"]
     assert [each["fetched"] for each in listed] == [True] + 6 * [False]
     assert main(["info", "lanl", "--where", "system=20"]) == 0
-    assert len(rf.read(tmp_path / "lanl.parquet")) == len(rf.datasets.fetch("lanl"))
+    assert len(rf.read(tmp_path / "lanl.parquet")) == len(site_log("lanl"))
     assert len(Server.asked) == 1
 
 

@@ -75,6 +75,7 @@ def test_no_point_nearby_is_likelier(name):
             assert np.all(other[fit.ok] <= best[fit.ok] + 1e-6)
 
 
+@pytest.mark.slow
 def test_all_families_rank_and_show_themselves():
     lives = LifeData.from_array(rf.families.WeibullMixture(0.4, 1.0, 5.0, 3.0, 300.0).sample((3, 120), rng=2))
     fits = rf.fit(lives, "all", n_resamples=0)

@@ -20,6 +20,7 @@ TRUTH = {
 
 
 @pytest.mark.parametrize("name", TRUTH)
+@pytest.mark.slow
 def test_the_likelihood_rises_to_near_its_maximum(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     family = FAMILIES[name]
     rng = np.random.default_rng(3)

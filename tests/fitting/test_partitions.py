@@ -55,6 +55,7 @@ def test_equal_to_the_whole_table(npartitions):
     assert_whole(lazy.compute(), frame)
 
 
+@pytest.mark.slow
 def test_further_columns_and_options():
     rng = np.random.default_rng(5)
     frame = table(20).assign(count=lambda f: rng.integers(1, 4, len(f)), since=lambda f: f["hours"] * 0.3)
@@ -89,6 +90,7 @@ def test_a_group_in_two_partitions_is_never_fitted_as_two():
     assert sorted(found[["node", "failures"]].to_numpy().tolist()) == [[1, 2], [2, 3], [3, 1]]
 
 
+@pytest.mark.slow
 def test_keys_of_every_kind():
     rng = np.random.default_rng(1)
     node = rng.integers(0, 6, 120)

@@ -67,6 +67,7 @@ def test_limits_cover(seed):
         assert 0.92 <= inside.mean() <= 0.98, name
 
 
+@pytest.mark.slow
 def test_draws_spread_as_the_limits_do(fleet, pooled):
     drawn = pooled.draws(2000, rng=1)
     frame = pooled.to_frame()

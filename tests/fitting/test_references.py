@@ -8,6 +8,7 @@ import pytest
 import relfit as rf
 from relfit.log.lifedata import LifeData
 from tests.fitting.reference import group_log_likelihoods, lives, log_likelihood, peers
+from tests.site_logs import site_log
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
@@ -56,6 +57,7 @@ def test_adversarial_samples(case):
 
 
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.slow
 def test_random_samples(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(4, 80))
@@ -85,6 +87,7 @@ def _never_below_peers(sample: LifeData) -> None:
     assert compared >= 6
 
 
+@pytest.mark.slow
 def test_parameters_agree_with_lifelines_and_scipy():
     rng = np.random.default_rng(3)
     life = rng.weibull(0.8, 400) * 900
@@ -177,21 +180,16 @@ def test_the_unit_of_time_does_not_matter(scale):
 # ------------------------------------------------------------------- real logs
 
 
-def _real(shared, name: str) -> LifeData:
-    paths = {
-        "lanl": "lanl-failures-1996-2005.csv.xz",
-        "grid5000": "grid5000-fta",
-        "titan": "titan-gpu-lifetimes.csv.xz",
-    }
-    log = rf.read(shared / "data" / paths[name])
+def _real(name: str) -> LifeData:
+    log = site_log(name)
     return log.ttf(per="cage") if name == "titan" else log.ttf().from_age_known()
 
 
 @pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
 @pytest.mark.slow
-def test_every_group_of_a_real_log_is_at_a_maximum(shared, name):
-    sample = _real(shared, name)
-    sample = sample.take(np.random.default_rng(0).permutation(sample.n_groups)[:400].tolist())
+def test_every_group_of_a_real_log_is_at_a_maximum(name):
+    sample = _real(name)
+    sample = sample.take(np.random.default_rng(0).permutation(sample.n_groups)[:150].tolist())
     fits = rf.fit(sample)
     for family in FAMILIES:
         result = fits[family]
@@ -205,10 +203,12 @@ def test_every_group_of_a_real_log_is_at_a_maximum(shared, name):
                 assert (moved <= best + 1e-6 + 1e-12 * np.abs(best)).all()
 
 
-@pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
+@pytest.mark.parametrize(
+    "name", ["lanl", *(pytest.param(name, marks=pytest.mark.verify) for name in ("grid5000", "titan"))]
+)
 @pytest.mark.slow
-def test_groups_of_a_real_log_against_peers(shared, name):
-    sample = _real(shared, name)
+def test_groups_of_a_real_log_against_peers(name):
+    sample = _real(name)
     rng = np.random.default_rng(1)
     small = np.flatnonzero((sample.sizes < 3000) & rf.fit(sample, "weibull")["weibull"].ok)
     for position in rng.choice(small, min(2, small.size), replace=False):

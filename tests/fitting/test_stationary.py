@@ -261,7 +261,7 @@ def test_the_flag_stays_with_its_life() -> None:
     assert not lives.plain
 
 
-@pytest.mark.parametrize("shape", [0.5, 2.0])
+@pytest.mark.parametrize("shape", [0.5, pytest.param(2.0, marks=pytest.mark.verify)])
 @pytest.mark.slow
 def test_intervals_hold_the_truth_whatever_the_age_of_the_nodes(shape: float) -> None:
     """Through a log with a declared window; taken from age 0, the scale is held in no fleet at all."""

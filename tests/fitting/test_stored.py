@@ -86,6 +86,7 @@ def test_equal_to_the_log_in_memory(files: Files, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.slow
 def test_a_period_and_times_to_repair(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir()
@@ -99,6 +100,7 @@ def test_a_period_and_times_to_repair(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small_parts")
+@pytest.mark.slow
 def test_nodes_without_a_row_and_rows_of_no_listed_node(tmp_path: Path) -> None:
     log = rf.datasets.load("white")
     events = log.events[log.events["node"].astype(object) != "n007"].reset_index(drop=True)

@@ -40,6 +40,7 @@ def test_the_samples_have_every_kind(lives):
     assert positive.max() / positive.min() > 1e20
 
 
+@pytest.mark.slow
 def test_every_sample_has_its_answer(fitted):
     assert set(fitted.status) <= set(STATUS_MEANING)
     assert (fitted.status == "not_converged").sum() <= 1

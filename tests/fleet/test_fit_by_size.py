@@ -35,6 +35,7 @@ def test_gaps_are_those_of_the_records_by_hand():
     assert found.zeros.tolist() == [int((gaps == 0.0).sum())]
 
 
+@pytest.mark.slow
 def test_superposed_poisson_processes_are_exponential_with_the_rate_of_all():
     found = rf.fleet.fit_by_size(poisson_fleet(), [2, 8, 40], families=["exponential", "weibull"])
     table = found.to_frame()

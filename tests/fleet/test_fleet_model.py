@@ -189,6 +189,7 @@ def test_a_fleet_without_incidents_has_a_model():
     assert model.interval("mttr", scope="node").estimate == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 def test_a_simulated_log_has_the_model_that_it_came_from(sample):
     """Calibrated, simulated and calibrated again: rates, hits and the share of the busiest nodes come back."""
     from relfit.simulation import simulate_log
@@ -232,6 +233,7 @@ def test_a_stable_period_whose_start_is_hardly_known_is_not_used():
     assert (sample.name, f"{sample.log.window.start:%Y-%m-%d}") == ("steady", "2002-10-06")
 
 
+@pytest.mark.slow
 def test_first_says_what_the_time_before_a_first_failure_is():
     """Running nodes of shape 0.5: taken for new ones, their first times are too long and the shape too high."""
     rng = np.random.default_rng(4)

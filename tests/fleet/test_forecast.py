@@ -87,11 +87,11 @@ def test_intervals_of_a_steady_fleet_are_next_to_those_of_poisson(ahead):
 @pytest.mark.slow
 def test_nine_of_ten_intervals_of_a_steady_fleet_hold():
     held = []
-    for seed in range(24):
+    for seed in range(12):
         rng = np.random.default_rng(1000 + seed)
         row = rf.forecast(failing(np.full((20, 400), 0.05), seed), "30d", level=0.9, n_draws=1000).total.iloc[0]
         held.append(row["failures_low"] <= rng.poisson(30.0) <= row["failures_high"])
-    assert sum(held) >= 19  # 18 or fewer of 24 once in 40, were it nine of ten
+    assert sum(held) >= 9  # 8 or fewer of 12 once in 40, were it nine of ten
 
 
 def test_the_long_run_is_the_mean_of_the_period():
@@ -335,6 +335,7 @@ def test_nine_of_ten_intervals_hold_on_steady_fleets():
     assert (held > 0.8).all(), held
 
 
+@pytest.mark.slow
 def test_what_hits_many_nodes_at_once_takes_nothing_from_the_other_causes():
     """98 of 113 failures a quarter were forecast, since five failures of the cooling were in the log."""
     rng = np.random.default_rng(0)

@@ -63,6 +63,7 @@ def test_jobs_of_a_day_are_those_side_by_side_at_its_starts() -> None:
         assert abs(met.sum() / jobs.sum() - 24.0 / 50.0 / in_runs) < 0.03 / in_runs
 
 
+@pytest.mark.slow
 def test_jobs_of_a_day_are_the_same_with_and_without_other_lengths_and_sizes() -> None:
     """A reliability of 0.319 was 0.317 where jobs of 72 hours had been asked about before."""
     alone, beside = (rf.fleet_model(bursts(1)).lately for _ in range(2))
@@ -99,6 +100,7 @@ def test_a_job_that_hardly_ever_runs_through_has_a_small_chance_not_none() -> No
         assert (np.diff(ends) < 0.0).all()
 
 
+@pytest.mark.slow
 def test_spread_jobs_on_all_nodes_are_the_packed_ones() -> None:
     log = bursts(2)
     lately = rf.fleet_model(log).lately

@@ -284,6 +284,7 @@ def two_systems() -> rf.FailureLog:
     return make_log(sorted(rows, key=lambda row: row["start"]), people, window=(0.0, 33600.0))
 
 
+@pytest.mark.slow
 def test_the_now_of_a_system_that_is_gone_is_its_end():
     log = two_systems()
     model = rf.fleet_model(log)
@@ -309,6 +310,7 @@ def test_what_comes_is_of_the_systems_that_are_there():
 # ---------------------------------------------------------------- what a log does not bound
 
 
+@pytest.mark.slow
 def test_an_upper_limit_that_the_log_does_not_bound_is_infinite():
     """A burst of twelve failures, and nothing in the three hundred days after it."""
     rows = [{"node": f"n{i}", "start": 240.0 + 12.0 * i, "end": 241.0 + 12.0 * i} for i in range(12)]

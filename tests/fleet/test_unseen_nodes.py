@@ -122,6 +122,7 @@ def test_alerts_name_nodes_and_list_none(tmp_path: Path, capsys: pytest.CaptureF
     assert "how many are there?" in text
 
 
+@pytest.mark.slow
 def test_nodes_that_are_known_without_a_record_are_not_unseen(tmp_path: Path) -> None:
     """40 nodes with one record and none with two: some 780 without one, which are all in a log of 900 nodes."""
     stamps = pd.date_range("2024-01-01", periods=940, freq="h")

@@ -40,6 +40,7 @@ def test_distance_on_complete_durations_is_scipys(family):
         )
 
 
+@pytest.mark.slow
 def test_anderson_darling_by_its_sum():
     u = np.sort(np.random.default_rng(1).random(17))
     i = np.arange(1, 18)
@@ -72,6 +73,7 @@ def test_distance_on_censored_durations_is_to_kaplan_meier():
     assert result.ks[0] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_textbook_p_values_are_uniform_for_known_parameters_only():
     """With fitted parameters they crowd near one: the reason for their name (0.01 % at 5 %)."""
     sample = rf.families.Weibull(0.8, 100.0).sample((4000, 50), rng=9)
@@ -99,6 +101,7 @@ def test_as_many_lives_as_parameters_say_nothing_of_the_fit(family, parameters):
     assert p[1] < 0.2
 
 
+@pytest.mark.slow
 def test_chi_square_on_complete_durations_is_scipys():
     sample = np.random.default_rng(12).weibull(1.3, 200) * 70
     result = rf.fit(sample, "weibull")["weibull"]
@@ -123,6 +126,7 @@ def test_chi_square_lies_between_its_two_limits(censored):
     assert (stats.chi2.sf(statistic, cells) < 0.05).mean() < 0.06
 
 
+@pytest.mark.slow
 def test_too_few_durations_for_cells():
     hazards = np.arange(1.0, 15.0) / 7.0
     assert np.isnan(chi_square_of_hazards(hazards, np.ones(14, bool), np.array([0, 14]), np.array([True]), 2)[0])

@@ -11,6 +11,8 @@ from types import ModuleType
 
 import pytest
 
+from tests.house.sources import tree_of
+
 
 @pytest.fixture
 def mutants(root: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
@@ -65,8 +67,7 @@ def test_every_decorator_that_compiles_is_in_the_list(root: Path, mutants: Modul
 
     unseen = []
     for path in sorted((root / "relfit").rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list]
+        functions = [node for node in tree_of(path).body if isinstance(node, ast.FunctionDef) and node.decorator_list]
         traced = [
             node.name
             for node in functions

@@ -8,6 +8,7 @@ import re
 import subprocess
 import tomllib
 from collections import Counter
+from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import yaml
 from packaging.version import Version
 
 import relfit
+from tests.house.sources import nodes_of
 
 HEADING = re.compile(r"^## (\d+\.\d+\.\d+) \((unreleased|\d{4}-\d{2}-\d{2})\)$")
 
@@ -63,28 +65,26 @@ def test_sections_have_the_four_headings_and_say_nothing_twice(root: Path) -> No
         assert [entry for entry, times in entries.items() if times > 1] == []
 
 
-def removals(source: str) -> list[str]:
+def removals(nodes: Iterable[ast.AST]) -> list[str]:
     """Versions in which deprecated names of a module go, as its calls of `relfit.base.deprecation` say."""
-    calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     names = ("warn_deprecated", "deprecated", "renamed_argument")
     return [
         ast.literal_eval(keyword.value)
         for call in calls
-        if ast.unparse(call.func).rpartition(".")[2] in names
         for keyword in call.keywords
-        if keyword.arg == "removed_in"
+        if keyword.arg == "removed_in" and ast.unparse(call.func).rpartition(".")[2] in names
     ]
 
 
-def overdue(source: str, version: str) -> list[str]:
+def overdue(nodes: Iterable[ast.AST], version: str) -> list[str]:
     """Removals of a module that a version should have made."""
-    return [removal for removal in removals(source) if Version(version) >= Version(removal)]
+    return [removal for removal in removals(nodes) if Version(version) >= Version(removal)]
 
 
-@pytest.mark.slow
 def test_deprecated_names_go_when_they_are_due(root: Path) -> None:
     modules = [path for path in (root / "relfit").rglob("*.py") if path.name != "deprecation.py"]
-    due = {path.name: overdue(path.read_text(encoding="utf-8"), relfit.__version__) for path in modules}
+    due = {path.name: overdue(nodes_of(path), relfit.__version__) for path in modules}
     assert {name: versions for name, versions in due.items() if versions} == {}
 
 
@@ -92,8 +92,9 @@ def test_a_name_that_is_due_is_seen() -> None:
     source = (
         '@deprecated("c", removed_in="0.6")\ndef g():\n    deprecation.warn_deprecated("a", "b", removed_in="0.7")\n'
     )
-    assert removals(source) == ["0.6", "0.7"]
-    assert [overdue(source, version) for version in ("0.5.9", "0.6.0", "1.0")] == [[], ["0.6"], ["0.6", "0.7"]]
+    nodes = list(ast.walk(ast.parse(source)))
+    assert removals(nodes) == ["0.6", "0.7"]
+    assert [overdue(nodes, version) for version in ("0.5.9", "0.6.0", "1.0")] == [[], ["0.6"], ["0.6", "0.7"]]
 
 
 def test_the_citation_is_complete_and_of_this_version(root: Path, releases: dict[str, str]) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from tests.house.sources import ROOT, nodes_of, tree_of
+
 PACKAGE = ROOT / "relfit"
 
 ORDER = (
@@ -94,11 +96,10 @@ def package(module: str) -> str:
     return module.split(".")[1]
 
 
-@cache
-def imported(module: str, source: str) -> frozenset[str]:
+def targets_of(module: str, nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Modules of relfit that a source imports, anywhere in it: in functions and for types, too."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -112,22 +113,31 @@ def imported(module: str, source: str) -> frozenset[str]:
     return frozenset(targets - {module})
 
 
-def against_the_order(module: str, source: str) -> list[str]:
+@cache
+def imported(module: str) -> frozenset[str]:
+    """Modules of relfit that a module imports."""
+    return targets_of(module, nodes_of(MODULES[module]))
+
+
+def against_the_order(module: str, targets: frozenset[str]) -> list[str]:
     """What a module imports from rooms above its own."""
     own = ORDER.index(room(module))
-    return sorted(target for target in imported(module, source) if ORDER.index(room(target)) > own)
+    return sorted(target for target in targets if ORDER.index(room(target)) > own)
 
 
 @pytest.mark.parametrize("module", [name for name in MODULES if name not in FRONTS])
 def test_imports_go_down(module: str) -> None:
-    assert against_the_order(module, MODULES[module].read_text(encoding="utf-8")) == []
+    assert against_the_order(module, imported(module)) == []
 
 
 def test_an_import_upward_is_seen() -> None:
+    def upward_in(module: str, source: str) -> list[str]:
+        return against_the_order(module, targets_of(module, ast.walk(ast.parse(source))))
+
     upward = "def f():\n    from relfit.plotting import style\n"
-    assert against_the_order("relfit.fitting.fits", upward) == ["relfit.plotting.style"]
+    assert upward_in("relfit.fitting.fits", upward) == ["relfit.plotting.style"]
     typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from relfit.system import System\n"
-    assert against_the_order("relfit.log.failurelog", typed) == ["relfit.system"]
+    assert upward_in("relfit.log.failurelog", typed) == ["relfit.system"]
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:
@@ -141,8 +151,8 @@ def circle(graph: dict[str, set[str]]) -> list[str]:
 
 def test_no_module_imports_itself_through_others() -> None:
     graph = {
-        module: {target for target in imported(module, path.read_text(encoding="utf-8")) if not is_front(target)}
-        for module, path in MODULES.items()
+        module: {target for target in imported(module) if not is_front(target)}
+        for module in MODULES
         if not is_front(module)
     }
     assert circle(graph) == []
@@ -161,9 +171,9 @@ def test_every_room_has_its_place() -> None:
 
 def test_packages_at_the_top_do_not_import_each_other() -> None:
     graph: dict[str, set[str]] = {}
-    for module, path in MODULES.items():
+    for module in MODULES:
         if module not in FRONTS:
-            targets = {package(target) for target in imported(module, path.read_text(encoding="utf-8")) - {*FRONTS}}
+            targets = {package(target) for target in imported(module) - {*FRONTS}}
             graph.setdefault(package(module), set()).update(targets - {package(module)})
     assert len(graph) == 15  # fourteen packages and study.py
     assert circle(graph) == []
@@ -173,7 +183,7 @@ def test_each_package_says_what_it_holds() -> None:
     fronts = [
         PACKAGE / name / "__init__.py" for name in {package(module) for module in MODULES if module not in FRONTS[:2]}
     ]
-    texts = [ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in fronts if path.is_file()]
+    texts = [ast.get_docstring(tree_of(path)) for path in fronts if path.is_file()]
     assert [text for text in texts if not text or not 4 <= text.count("\n") + 1 <= 12 or "newcomer" not in text] == []
 
 
@@ -182,11 +192,10 @@ def test_no_file_name_stands_twice() -> None:
     assert [name for name, times in names.items() if times > 1] == []
 
 
-@pytest.mark.slow
 def test_a_class_name_has_one_home() -> None:
     homes: dict[str, list[str]] = {}
     for module, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes_of(path):
             if isinstance(node, ast.ClassDef):
                 homes.setdefault(node.name, []).append(module)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
@@ -194,7 +203,7 @@ def test_a_class_name_has_one_home() -> None:
 
 def test_no_module_has_the_name_of_a_function_in_it() -> None:
     for module, path in MODULES.items():
-        functions = {node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)}
+        functions = {node.name for node in tree_of(path).body if isinstance(node, ast.FunctionDef)}
         assert module.rpartition(".")[2] not in functions, module
 
 

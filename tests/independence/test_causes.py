@@ -96,7 +96,7 @@ def racked(rng: np.random.Generator, minutes: float) -> FailureLog:
     return make_log(rows, nodes, window=(0.0, HOURS))
 
 
-@pytest.mark.parametrize("minutes", [0.0, 12.0])
+@pytest.mark.parametrize("minutes", [pytest.param(0.0, marks=pytest.mark.verify), 12.0])
 @pytest.mark.slow
 def test_racks_that_fail_as_one_are_nodes_together_and_no_change_of_rate(minutes: float) -> None:
     """By records, all of 24 such logs had a rate that was not steady, and 3 nodes whose failures depend on the last."""

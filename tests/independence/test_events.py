@@ -136,6 +136,7 @@ def test_expected_numbers_add_up_over_pairs():
     assert cofailures(EMPTY, 20, failures=many).expected == pytest.approx(exact, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_size_on_independent_poisson_processes():
     rng = np.random.default_rng(3)
     logs, nodes = 2000, 5
@@ -207,6 +208,7 @@ def test_too_many_pairs_are_counted_but_not_listed():
 
 
 @pytest.mark.parametrize(("width", "failures"), [(24.0, 30), (24.0, 400), (2.0, 200), (100.0, 50)])
+@pytest.mark.slow
 def test_size_of_the_index_of_dispersion(width, failures):
     rng = np.random.default_rng(7)
     p = np.array(
@@ -290,6 +292,7 @@ def test_scales_that_cannot_be():
 
 
 @pytest.mark.parametrize("burst", [1, 6])
+@pytest.mark.slow
 def test_size_of_the_cycles_with_and_without_bursts(burst):
     rng = np.random.default_rng(11)
     p, plain = [], []

@@ -84,6 +84,7 @@ def test_runs_are_counted_over_all_orders(above, below):
 
 @pytest.mark.parametrize("shape", [1.0, 0.6])
 @pytest.mark.parametrize("n", [10, 50, 220])
+@pytest.mark.slow
 def test_size_on_independent_lives(n, shape):
     x = np.random.default_rng(100 + n).weibull(shape, (20_000 if n < 20 else 5_000, n)) * 500
     found = serial_tests(LifeData.from_array(x), n_resamples=999, rng=0)

@@ -12,6 +12,7 @@ import relfit as rf
 from relfit.analyses.independence import dependence, failures_of, pooled_tests
 from relfit.analyses.independence.resampling import shared_alpha
 from tests.factories import make_log
+from tests.site_logs import site_log
 
 
 def simulated(times, **options):
@@ -41,6 +42,7 @@ def test_shocks_are_called_dependence():
     assert "the incidents of the system show no dependence along time" in found.headline
 
 
+@pytest.mark.slow
 def test_the_results_go_into_json_tables_and_text():
     log = rf.datasets.load("white").where(system="white").between("2002-01-01", "2002-07-01")
     found = dependence(log)
@@ -87,8 +89,8 @@ def test_poor_logs_give_sentences_and_no_error(log):
 
 
 @pytest.mark.verify
-def test_lanl_system_18_in_time(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=18)
+def test_lanl_system_18_in_time():
+    log = site_log("lanl").where(system=18)
     start = time.perf_counter()
     found = dependence(log)
     assert time.perf_counter() - start < 10
@@ -102,8 +104,8 @@ def test_lanl_system_18_in_time(shared):
 
 
 @pytest.mark.slow
-def test_lanl_system_2_fails_in_bursts(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
+def test_lanl_system_2_fails_in_bursts():
+    log = site_log("lanl").where(system=2).between(until="2000-01-01")
     found = dependence(log)
     pooled = pooled_tests(failures_of(log))
     last = pooled.to_frame().iloc[-1]
@@ -168,6 +170,7 @@ def test_failures_of_the_whole_system_are_no_failures_of_a_rack():
     assert found.place.headline.startswith("Apart from 6 failures of the whole system, failures of two nodes")
 
 
+@pytest.mark.slow
 def test_racks_that_fail_are_found_beside_failures_of_the_system():
     found = dependence(racks_and_system(12, 6))
     assert found.place.depends

@@ -37,6 +37,7 @@ def test_a_smooth_rise_comes_not_in_waves() -> None:
     assert "cluster at scales" in waves.headline
 
 
+@pytest.mark.slow
 def test_the_trend_says_how_much_the_rate_rises(tmp_path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "log.parquet"
     rf.write(rising_log(waves=False), path)

@@ -8,10 +8,11 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import relfit as rf
+from tests.examples import examples
 from tests.io.made import good_files
 
 
@@ -112,14 +113,14 @@ def test_one_node_no_failure(tmp_path):
     assert set(rf.fit(log.ttf()).to_frame()["status"]) <= {"all_censored", "too_few"}
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.binary(max_size=400))
 def test_random_bytes_raise_relfit_errors_only(tmp_path, data):
     _read_quietly(write(tmp_path, data))
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(["lanl", "fta", "titan", "table"]), seed=st.integers(0, 10_000))
 def test_damaged_files_raise_relfit_errors_only(tmp_path, name, seed):
     path = good_files(tmp_path)[name]

@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 import relfit as rf
 from tests.io.made import fta, fta_row, good_files, lanl, lanl_row, titan
+from tests.site_logs import site_log
 
 
 def utc(text: str) -> pd.Timestamp:
@@ -212,8 +213,8 @@ def test_titan_refuses_what_cannot_be(tmp_path):
     assert log.source.rows_kept == 1
 
 
-def test_titan_real_counts(shared):
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+def test_titan_real_counts():
+    log = site_log("titan")
     assert log.lifetimes is not None
     assert len(log.lifetimes) == log.n_nodes == 30_207
 

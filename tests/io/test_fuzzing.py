@@ -9,12 +9,13 @@ from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.cli.app import main
 from relfit.io import FORMATS
+from tests.examples import examples
 from tests.io.made import RAW
 
 TEXTS = st.sampled_from(
@@ -86,7 +87,7 @@ def read_quietly(path, **options) -> None:
         checked(log)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(case=damaged(), forced=st.booleans())
 def test_damaged_raw_logs(tmp_path, case, forced):
     name, data = case
@@ -95,7 +96,7 @@ def test_damaged_raw_logs(tmp_path, case, forced):
     read_quietly(path, format=name if forced else None)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(name=st.sampled_from(FORMATS), text=st.text(max_size=300))
 def test_any_text_as_any_format(tmp_path, name, text):
     path = tmp_path / "raw.log"
@@ -103,7 +104,7 @@ def test_any_text_as_any_format(tmp_path, name, text):
     read_quietly(path, format=name)
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.lists(
         st.tuples(st.text(max_size=12) | TEXTS, st.text(max_size=20) | TEXTS, TEXTS), min_size=1, max_size=12

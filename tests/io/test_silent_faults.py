@@ -10,6 +10,7 @@ import pytest
 
 import relfit as rf
 from tests.io.made import fta, fta_row, good_files
+from tests.site_logs import site_log
 
 
 def table(tmp_path, text, name="log.csv"):
@@ -60,14 +61,14 @@ def test_reversed_window_is_an_error(tmp_path):
         rf.read(table(tmp_path, "node,start\na,2024-01-05\n"), window_start="2024-02-01", window_end="2024-01-01")
 
 
-def test_titan_double_hour_is_decided_by_duration(shared):
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+def test_titan_double_hour_is_decided_by_duration():
+    log = site_log("titan")
     person = log.population.set_index("node").loc["0323812008761"]
     assert (person["left"] - person["entered"]).total_seconds() == 88_096_065
 
 
-def test_titan_note_does_not_call_years_an_inventory_interval(shared):
-    notes = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz").source.notes
+def test_titan_note_does_not_call_years_an_inventory_interval():
+    notes = site_log("titan").source.notes
     assert not any("by an inventory interval" in note for note in notes)
 
 
@@ -116,13 +117,13 @@ def test_a_row_of_delimiters_is_counted(tmp_path):
     assert rf.read(table(tmp_path, "node,start,c\n,,\na,2024-01-01,x\n")).source.rows_read == 2
 
 
-def test_lanl_system_14_nodes_are_named(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def test_lanl_system_14_nodes_are_named():
+    log = site_log("lanl")
     assert (log.population["system"].astype(str) == "14").sum() == 128
 
 
-def test_lanl_system_17_is_a_system(shared):
-    assert "17" in rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").systems
+def test_lanl_system_17_is_a_system():
+    assert "17" in site_log("lanl").systems
 
 
 def test_a_population_can_be_a_table_in_memory(tmp_path):

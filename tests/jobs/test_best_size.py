@@ -231,6 +231,7 @@ def test_sizes_from_k_min_on() -> None:
 
 
 @pytest.mark.parametrize("family", [Exponential(np.full(30, 1 / 900.0)), Weibull(np.full(30, 0.7), 700.0)])
+@pytest.mark.slow
 def test_the_interval_is_chosen_with_the_size(family) -> None:
     system, costs = System(family), {"order": "given"}
     joint = best_size(

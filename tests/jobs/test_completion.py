@@ -105,6 +105,7 @@ def followed(
 
 @pytest.mark.parametrize("plan", [None, Checkpoint(9.0, 0.4, 0.7)])
 @pytest.mark.parametrize("after", ["same", "as_new"])
+@pytest.mark.slow
 def test_agrees_with_jobs_followed(plan: Checkpoint | None, after: str) -> None:
     job = Job(60.0, ONE_SPEED, 1.5, plan)
     done = completion_time(MIXED, job, after_failure=after)

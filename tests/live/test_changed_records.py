@@ -23,6 +23,7 @@ def rows() -> list[str]:
     return [f"{day:%d/%m/%Y} 04:35;node{i % 9};{i % 7},5" for i, day in enumerate(days)]
 
 
+@pytest.mark.slow
 def test_a_corrected_start_is_a_change_and_quiet_nights_count(tmp_path: Path, rows: list[str]) -> None:
     table(tmp_path, ["01/07/2024 09:00;node4;3,0", *rows])
     out = tmp_path / "watch.toml"

@@ -41,6 +41,7 @@ def told(node: str, day: int, number: int) -> list[str]:
     return [f"{node} 01-{day:02d} {hour:02d} disk" for hour in range(number)]
 
 
+@pytest.mark.slow
 def test_few_records_that_were_rotated_away_stay(tmp_path: Path) -> None:
     """Five records are stored, and the new file has twelve rows: the number of rows tells nothing."""
     put(tmp_path, *lines("n1", 1, 3, 0))
@@ -52,6 +53,7 @@ def test_few_records_that_were_rotated_away_stay(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 10])
+@pytest.mark.slow
 def test_a_log_that_is_rotated_in_the_night_of_the_change(tmp_path: Path, others: int) -> None:
     put(tmp_path, *lines("n1", 1, 3, 0))
     stored(tmp_path)
@@ -59,6 +61,7 @@ def test_a_log_that_is_rotated_in_the_night_of_the_change(tmp_path: Path, others
     assert stored(tmp_path, STRICT) == told("n1", 1, 3) + told("n2", 2, 2)
 
 
+@pytest.mark.slow
 def test_the_last_day_before_a_rotation_stays_when_the_zone_changes(tmp_path: Path) -> None:
     put(tmp_path, *lines("n1", 1, 3, 0))
     stored(tmp_path)
@@ -67,6 +70,7 @@ def test_the_last_day_before_a_rotation_stays_when_the_zone_changes(tmp_path: Pa
     assert stored(tmp_path, 'timezone = "America/Denver"') == [*told("n1", 1, 3), "n2 01-01 19 disk"]
 
 
+@pytest.mark.slow
 def test_files_that_are_renamed_and_overlap_are_counted_once_under_other_columns(tmp_path: Path) -> None:
     put(tmp_path, *lines("n1", 1, 2, 0), name="log.csv")
     stored(tmp_path, path="log*.csv")
@@ -82,6 +86,7 @@ def test_files_that_are_renamed_and_overlap_are_counted_once_under_other_columns
     ]
 
 
+@pytest.mark.slow
 def test_what_another_source_says_too_stays(tmp_path: Path) -> None:
     put(tmp_path, *lines("n1", 1, 2, 0))
     put(tmp_path, *lines("n1", 1, 1, 0), name="other.csv")
@@ -94,6 +99,7 @@ def test_what_another_source_says_too_stays(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_pattern_that_matches_nothing_for_a_night_leaves_nothing_twice(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text("2024-01-01 10:00 n1 fan red\n2024-01-02 10:00 n2 fan red\n")
     form = r"pattern = '(?P<start>[-0-9]+ [:0-9]+) (?P<node>n\d) {}'"
@@ -104,6 +110,7 @@ def test_a_pattern_that_matches_nothing_for_a_night_leaves_nothing_twice(tmp_pat
     assert [[row[12:] for row in rows] for rows in causes] == [["fan", "fan"], [], ["red", "red"]]
 
 
+@pytest.mark.slow
 def test_rules_that_change_are_true_of_what_the_log_holds(tmp_path: Path) -> None:
     """The rules of before are those that were in the file then."""
     rule = '[[rule]]\npattern = "{}"\nends = "node"\ncause = "{}"\n'
@@ -120,6 +127,7 @@ def test_rules_that_change_are_true_of_what_the_log_holds(tmp_path: Path) -> Non
     assert [row[12:] for row in after] == ["heat"] * 3 + ["air"] * 2
 
 
+@pytest.mark.slow
 def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: Path) -> None:
     """The columns were renamed, and the settings with them: what they said of three records is not taken back."""
     put(tmp_path, *lines("n1", 1, 3, 0))
@@ -133,6 +141,7 @@ def test_what_the_former_settings_cannot_read_stays_and_that_is_said(tmp_path: P
     ]
 
 
+@pytest.mark.slow
 def test_a_renamed_column_of_the_system_stores_nothing_twice(tmp_path: Path) -> None:
     """Eight records of two systems; the column is renamed, a row is added, the column is restored."""
     rows = [f"n{i},2024-01-0{i + 1} 00:00,disk,{'ab'[i % 2]}\n" for i in range(9)]
@@ -157,6 +166,7 @@ def test_a_renamed_column_of_the_system_stores_nothing_twice(tmp_path: Path) -> 
     assert len(stored(tmp_path, 'columns = { system = "cl" }')) == 9
 
 
+@pytest.mark.slow
 def test_one_cluster_of_a_table_of_two_is_watched(tmp_path: Path) -> None:
     rows = [f"n{i},2024-01-0{i + 1} 00:00,disk,{'ab'[i % 2]}\n" for i in range(6)]
     (tmp_path / "log.csv").write_text("node,start,cause,cluster\n" + "".join(rows))

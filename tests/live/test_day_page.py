@@ -106,6 +106,7 @@ def test_past_forecasts_are_listed_with_their_days() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_limits_hold_what_comes(study: rf.Study) -> None:
     log, held = study.log, []
     for month in range(1, 6):

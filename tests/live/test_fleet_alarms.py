@@ -197,6 +197,7 @@ def test_a_bad_batch_is_found_with_an_attribute_or_without(attribute: str | None
     assert alarm.raised < at((545 if attribute else 560) * DAY)
 
 
+@pytest.mark.slow
 def test_a_repair_that_did_not_help_is_found() -> None:
     extra = [{"node": "n007", "start": 500 * DAY + t, "end": 500 * DAY + t + 5.0, "cause": "disk"} for t in (0, 20, 55)]
     alarm = of(fleet_alarms(fleet(7, days=520, extra=extra)), "repeat", "node n007, disk")
@@ -266,6 +267,7 @@ def test_only_the_records_until_now_decide() -> None:
     assert [each.key for each in fleet_alarms(log)] == [each.key for each in fleet_alarms(log)]
 
 
+@pytest.mark.slow
 def test_an_alarm_has_one_key_while_it_lasts() -> None:
     log = fleet(1, rate=np.where(np.arange(600) < 500, 1.0, 2.5))
     raised = {of(fleet_alarms(log, now=at(day * DAY)), "rate", "system s").raised for day in range(520, 560, 5)}
@@ -319,6 +321,7 @@ def test_a_stock_of_a_misspelt_cause_is_told() -> None:
     assert "No failure has the cause 'dsk' of the stock of 4; did you mean 'disk'?" in alarm.text
 
 
+@pytest.mark.slow
 def test_stock_that_runs_short() -> None:
     log = fleet(11, mean=6.0)  # 16 disks a month
     alarm = of(fleet_alarms(log, stock={"disk": 4, "memory": 60, "cable": 0}), "stock", "cause disk")

@@ -1,4 +1,8 @@
-"""A fleet of known truth in a real Slurm and a real Prometheus: a watch counts it and names what was planted."""
+"""A fleet of known truth in a real Slurm and a real Prometheus: a watch counts it and names what was planted.
+
+It runs in ``make verify`` and ``make live-check``; its parts are in `test_slurm_live`, `test_prometheus_live` and
+`test_fleet_alarms`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-pytestmark = [pytest.mark.live, pytest.mark.slow]
+pytestmark = [pytest.mark.live, pytest.mark.verify]
 NODES, DAYS, DAY, HOUR = 120, 400, 86_400, 3600
 CHANGED, BAD, UNREPAIRED = 320, "n007", "n050"
 """From this day on nodes fail five times as often; one always fails often; one fails again right after each repair."""

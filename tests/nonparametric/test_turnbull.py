@@ -171,7 +171,7 @@ def test_edges():
 @pytest.mark.slow
 def test_small_samples_of_every_kind_are_answered():
     rng = np.random.default_rng(11)
-    shape = (5_000, 5)
+    shape = (1_500, 5)
     low, high = np.round(_intervals(rng, shape, 0.3, 0.3), 0)
     lives = LifeData.from_intervals(low, high, weights=rng.integers(0, 3, shape))
     found = turnbull(lives)

@@ -130,6 +130,7 @@ def test_corrected_value_of_a_cell() -> None:
     assert cells["1 year, 2^17 nodes, spares, risk 1e-4"] == spares
 
 
+@pytest.mark.slow
 def test_every_cell_that_differs_says_why() -> None:
     for module in (sparing, migration, allocation):
         cells = module.cells()

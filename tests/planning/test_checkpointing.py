@@ -287,6 +287,7 @@ def test_two_levels_against_jobs_followed(saves: int) -> None:
     assert runs.agrees(closed)
 
 
+@pytest.mark.slow
 def test_best_two_levels_against_exhaustive_search() -> None:
     rng = np.random.default_rng(2)
     ks, ws = np.arange(1, 2001)[:, None], np.exp(np.linspace(-8, 6, 400))
@@ -354,6 +355,7 @@ def test_limits_are_central_quantiles() -> None:
     assert np.isnan(limits(None, 0.9)).all()
 
 
+@pytest.mark.slow
 def test_plan_by_the_fitted_family() -> None:
     fitted = {
         "family": "weibull",
@@ -607,6 +609,7 @@ def test_areas_are_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_array_equal(life.area_from(times), together)
 
 
+@pytest.mark.slow
 def test_every_plan_with_limits_says_what_they_leave_out() -> None:
     save, about = Checkpoint(None, "5min", "10min"), {"nodes": 100, "n_draws": 50}
     kinds = (

@@ -302,6 +302,7 @@ def test_spares_count_before_it_is_said_from_which_recall_a_job_gains() -> None:
     assert small["break_even_recall"].isna().all()
 
 
+@pytest.mark.slow
 def test_without_a_stated_quality_the_plan_says_which_is_needed() -> None:
     one = {"costs": Scenario("2min", "2min", "1min", "4min"), "nodes": 256}
     plan = plan_migration("100 days", **one)

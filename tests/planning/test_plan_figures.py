@@ -41,6 +41,7 @@ def test_figures_of_checkpoints() -> None:
     assert title(rf.plot(free)).startswith("Write checkpoints all the time")
 
 
+@pytest.mark.slow
 def test_figures_of_migration_and_replication() -> None:
     good = {"nodes": 4096, "predictor": Predictor(0.7)}
     pays = plan_migration(8760, migration_costs(Checkpoint(None, "5min", "5min"), "1min", "2.5min"), **good)
@@ -67,6 +68,7 @@ def test_figures_of_migration_and_replication() -> None:
         ("replication --mtbf 43800h --nodes 1000 --save 10min --restore 10min", "break_even"),
     ],
 )
+@pytest.mark.slow
 def test_commands(command: str, key: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "plan.csv", tmp_path / "plan.png"
     assert main(["plan", *command.split(), "--out", str(out), "--plot", str(plot), "--json"]) == 0

@@ -53,6 +53,7 @@ def test_given_parameters_have_no_band(ax: Axes) -> None:
 
 
 @pytest.mark.parametrize("quantity", ["reliability", "hazard", "mttf"])
+@pytest.mark.slow
 def test_by_size_figures_4_8_and_4_9(fitted: System, quantity: str, ax: Axes) -> None:
     found = fitted.by_size("24h")
     plots.by_size(found, quantity, ax=ax)

@@ -171,6 +171,7 @@ def test_pooled_series_by_their_number_of_nodes(asked: Dependence) -> None:
     drawn(ax)
 
 
+@pytest.mark.slow
 def test_mean_autocorrelation_and_its_band() -> None:
     x = np.random.default_rng(4).normal(size=(300, 12))
     values = rf.LifeData.from_array(x - x.min() + 1.0)
@@ -652,6 +653,7 @@ def test_hard_logs_are_figures_too(case: str) -> None:
         drawn(ax)
 
 
+@pytest.mark.slow
 def test_plot_finds_the_figure_by_the_type(
     log: rf.FailureLog,
     asked: Dependence,

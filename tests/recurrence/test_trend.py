@@ -20,6 +20,7 @@ from relfit.analyses.recurrence import (
 )
 from tests.factories import make_log
 from tests.recurrence.made import CROW_SYSTEMS, HANDBOOK_SYSTEMS, doubling, power_law, renewals, scattered
+from tests.site_logs import site_log
 
 
 def test_every_test_keeps_its_size_under_a_constant_rate():
@@ -232,8 +233,8 @@ def test_a_log_is_steady_where_the_sentence_says_so(seed):
 
 
 @pytest.mark.slow
-def test_sentences_agree_with_the_counts_in_every_system_of_lanl(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def test_sentences_agree_with_the_counts_in_every_system_of_lanl():
+    log = site_log("lanl")
     pooled = []
     for system in log.systems:
         part = log.where(system=system)

@@ -77,7 +77,11 @@ LONG = (
     "rejections",
     "goodness_of_fit",
     "choice_of_family",
-)  # what they compute is computed by other topics too, of smaller logs
+    "regression",
+    "regression_titan",
+    "fits_nodes",
+    "intervals",
+)  # what they compute is computed by other topics too, of smaller logs, or held to peers in tests of their rooms
 
 
 def _marks(name: str) -> list[pytest.MarkDecorator]:

@@ -123,6 +123,7 @@ def test_separation_by_a_number_is_told(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.slow
 def test_doubts_are_told(model: str) -> None:
     table = frame()
     few = regression(table, "hours ~ x + rack + hot + x:hot", model)
@@ -134,6 +135,7 @@ def test_doubts_are_told(model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("unit", [1e-4, 1.0, 1e6])
+@pytest.mark.slow
 def test_the_unit_of_time_does_not_matter(model: str, unit: float) -> None:
     table = frame(300)
     base = regression(table, "hours ~ x + rack", model)
@@ -144,6 +146,7 @@ def test_the_unit_of_time_does_not_matter(model: str, unit: float) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.slow
 def test_covariates_of_any_size(model: str) -> None:
     table = frame(300)
     far = table.assign(x=table["x"] * 1e3 + 1e9)

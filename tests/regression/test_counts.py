@@ -239,6 +239,7 @@ def test_incidents_of_the_whole_system_count_for_no_node() -> None:
     assert abs(int(counted.sum() - own.sum())) <= 2
 
 
+@pytest.mark.slow
 def test_a_p_value_does_not_depend_on_what_else_is_asked() -> None:
     log = four_racks({"r1": 1.3})
     alone = rf.regression.attribute_effects(log, measures=("failures",))

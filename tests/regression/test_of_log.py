@@ -13,6 +13,7 @@ import pytest
 import relfit as rf
 from relfit.analyses.regression.covariates import regression_table
 from tests.factories import make_log
+from tests.site_logs import site_log
 
 HOURS = 5000.0
 
@@ -144,6 +145,7 @@ def test_results_are_ready_for_json_and_readable() -> None:
         assert found.to_frame().equals(found.table)
 
 
+@pytest.mark.slow
 def test_importing_relfit_does_not_import_lifelines() -> None:
     heavy = "{'lifelines', 'formulaic', 'statsmodels'}"
     code = f"import sys, relfit.analyses.regression; sys.exit(bool({heavy} & {{*sys.modules}}))"
@@ -165,8 +167,8 @@ def test_the_cage_of_titan_matters(shared: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lanl_repairs_by_cause(shared: Path) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz")
+def test_lanl_repairs_by_cause() -> None:
+    log = site_log("lanl")
     found = rf.regress(log, "ttr ~ cause + purpose", "lognormal")
     assert found.converged
     assert found.table.loc["cause[T.software]", "time_ratio_high"] < 0.3

@@ -17,6 +17,7 @@ FAMILIES = ("exponential", "weibull")
 
 
 @pytest.mark.parametrize("rack_failures", [0, 12])
+@pytest.mark.slow
 def test_failures_of_the_whole_system_are_no_failures_of_racks(rack_failures: int) -> None:
     rng, day = np.random.default_rng(3), pd.Timedelta("1d")
     starts = [(i, t) for i in range(60) for t in rng.uniform(0, 360, 15)]
@@ -54,6 +55,7 @@ def maintained_log(weekly: bool) -> rf.FailureLog:
     return log_of(sorted(rows, key=lambda row: row[1]), nodes=[f"n{i:02d}" for i in range(32)])
 
 
+@pytest.mark.slow
 def test_a_loss_that_the_last_months_refute_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outages that end together overlap: jobs that wait for them lose less than a plan that has them apart."""
     screen = fleet_summary(ReportData(rf.Study(maintained_log(weekly=True), "all"), FAMILIES))

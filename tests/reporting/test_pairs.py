@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import re
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -183,27 +183,24 @@ def test_the_sample(white_report: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("RELFIT_SHARED" not in os.environ, reason="the logs are not bundled")
 @pytest.mark.parametrize(
     ("which", "least"),
     [
         ("2", 5),
         ("20", 5),
-        ("grid5000", 5),
-        *(pytest.param(*one, marks=pytest.mark.verify) for one in (("16", 5), ("all", 2), ("titan", 2))),
+        *(
+            pytest.param(*one, marks=pytest.mark.verify)
+            for one in (("grid5000", 5), ("16", 5), ("lanl", 2), ("titan", 2))
+        ),
     ],
     ids=str,
 )
-def test_logs_of_sites(which: str, least: int, tmp_path: Path) -> None:
-    data = Path(os.environ["RELFIT_SHARED"], "data")
-    files = {"grid5000": "grid5000-fta", "titan": "titan-gpu-lifetimes.csv.xz"}
-    log = rf.read(data / files.get(which, "lanl-failures-1996-2005.csv.xz"))
-    if which.isdigit():
-        log = log.where(system=which)
-    assert len(check(words_of(rf.report(log, tmp_path / "report.html")))) >= least
+def test_logs_of_sites(which: str, least: int, site_report: Callable[[str], tuple[rf.FailureLog, Path]]) -> None:
+    assert len(check(words_of(site_report(which)[1]))) >= least
 
 
 @pytest.mark.parametrize("nodes", ["abacba", "aaaaaa"])
+@pytest.mark.slow
 def test_six_rows(nodes: str, tmp_path: Path) -> None:
     """Repairs of 1, 1.5, 2, 4.5, 5 and 24 hours: half are over in 2 hours."""
     starts = [f"2024-0{month}-{day:02d} 10:00" for month, day in ((1, 3), (1, 20), (2, 11), (3, 5), (4, 2), (4, 28))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST, log_of
 from tests.reporting.test_report import Page, page_of
+from tests.site_logs import site_log
 
 FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 
@@ -87,6 +89,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
         assert per_week == pytest.approx(168.0 / hours, rel=0.01)
 
 
+@pytest.mark.slow
 def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf.FailureLog) -> None:
     lately = sample.between(sample.window.end - pd.Timedelta("90D"), None)
     up = availability(lately)
@@ -106,6 +109,7 @@ def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf
     assert lost["system"] == pytest.approx(up.system_down_hours[0] / up.down_hours[0], abs=0.01)
 
 
+@pytest.mark.slow
 def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog) -> None:
     job = rf.fleet_model(sample).interval("reliability", "24h", size=64, placement="packed")
     low, value, high = (f"{100 * float(x):.0f}" for x in (job.low, job.estimate, job.high))
@@ -176,8 +180,9 @@ def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("words_only")
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
-    part = sample.where(rack=["frame01", "frame02"])
+    part = sample.where(rack="frame01")
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
     assert "Period used: 2003-04-01 to 2004-04-01, as asked." in page.text
     assert len(table(page, "incidents")) == len(rf.incidents(part.between("2003-04-01", "2004-04-01")))
@@ -186,12 +191,13 @@ def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf
 # ------------------------------------------------------------------------ verdicts
 
 
-@pytest.mark.usefixtures("words_only")
 @pytest.mark.slow
-def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Path, shared: Path) -> None:
+def test_what_came_after_the_period_and_no_change_within_its_limits(
+    site_report: Callable[[str], tuple[rf.FailureLog, Path]],
+) -> None:
     """LANL 2, against its records since December 2004; before 1999 the rate was within the limits of the period's."""
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="2")
-    page = page_of(log, tmp_path, **FAST)
+    log, path = site_report("2")
+    page = Page(path.read_text(encoding="utf-8"))
     text = page.text
     late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
     weeks = (log.window.end - pd.Timestamp("2004-12-01", tz="UTC")) / pd.Timedelta("7D")
@@ -212,7 +218,7 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(tmp_path: Pa
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
-@pytest.mark.parametrize("factor", [2.2, 0.3])
+@pytest.mark.parametrize("factor", [2.2, pytest.param(0.3, marks=pytest.mark.verify)])
 def test_a_rise_after_the_steady_period_is_said_first(tmp_path: Path, factor: float) -> None:
     rng = np.random.default_rng(3)
     rates = np.full((40, 600), 0.03)
@@ -259,6 +265,7 @@ def test_a_log_that_names_no_system_is_no_system_called_system(tmp_path: Path) -
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_six_failures_claim_nothing(tmp_path: Path) -> None:
     page = page_of(steady_log(1, 8, 6), tmp_path, **FAST)
     text = page.text
@@ -352,6 +359,7 @@ def test_a_change_no_clearer_than_the_questions_asked_is_not_told(
     assert "no clearer than" in verdict(page, "steady")
 
 
+@pytest.mark.slow
 def test_questions_share_five_percent(sample: rf.FailureLog) -> None:
     data = ReportData(rf.Study(sample.where(rack=["frame01", "frame02"])), FAMILIES)
     p = data._p_values
@@ -382,6 +390,7 @@ def test_false_sentences_about_independent_steady_equal_fleets() -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_one_node_and_names_of_the_log(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     starts = pd.Timestamp("2020-01-02") + pd.to_timedelta(np.cumsum(rng.exponential(5, 60)), unit="D")
@@ -420,6 +429,7 @@ def lives() -> rf.FailureLog:
     return rf.FailureLog(base.events.assign(shelf=None), population, base.window, lifetimes=lifetimes)
 
 
+@pytest.mark.slow
 def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp_path: Path) -> None:
     page = page_of(lives, tmp_path)
     assert lives.lifetimes is not None
@@ -439,8 +449,9 @@ def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp
 
 
 @pytest.mark.usefixtures("words_only")
-def test_lives_of_the_titan_are_gpus(shared: Path, tmp_path: Path) -> None:
-    log = rf.read(shared / "data" / "titan-gpu-lifetimes.csv.xz")
+@pytest.mark.slow
+def test_lives_of_the_titan_are_gpus(tmp_path: Path) -> None:
+    log = site_log("titan")
     page = page_of(log, tmp_path, **FAST)
     assert log.lifetimes is not None
     assert f"System titan: {log.n_nodes:,} GPUs" in page.text
@@ -472,6 +483,7 @@ def test_a_share_of_nearly_all_has_no_dozen_digits() -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_six_rows_get_few_sentences_and_cautions_that_are_cautions(tmp_path: Path) -> None:
     at = pd.to_datetime(["2024-03-01", "2024-03-05", "2024-03-09", "2024-03-15", "2024-03-22", "2024-03-29"])
     rows = pd.DataFrame({"node": list("abcabc"), "start": at, "end": at + pd.Timedelta("4h")})
@@ -539,6 +551,7 @@ def test_what_begins_while_its_node_is_down_is_counted_once_and_said(tmp_path: P
     assert "3 began while their node was already down" in text
 
 
+@pytest.mark.slow
 def test_every_period_is_used_where_all_of_the_log_is() -> None:
     rng = np.random.default_rng(2)
     days = np.sort(np.concatenate([rng.uniform(0, 180, 100), rng.uniform(180, 360, 400)]))

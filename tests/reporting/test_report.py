@@ -9,6 +9,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -247,6 +248,7 @@ def test_log_without_a_failure(tmp_path: Path) -> None:
     assert f"less often than once in {17568 / -np.log(0.05) / 24:.3g} days" in page.text
 
 
+@pytest.mark.slow
 def test_log_with_one_failure(tmp_path: Path) -> None:
     page = page_of(log_of([("a", "2020-05-05", "2020-05-06", "disk")]), tmp_path)
     assert "1 incident of the node in 366 days: too few for most questions." in page.text
@@ -256,6 +258,7 @@ def test_log_with_one_failure(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_log_without_ends_or_causes(tmp_path: Path) -> None:
     log = log_of([(f"n{i % 5}", f"2020-{1 + i % 12:02d}-03 0{i % 9}:00", None, None) for i in range(60)])
     page = page_of(log, tmp_path, **FAST)
@@ -266,6 +269,7 @@ def test_log_without_ends_or_causes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.slow
 def test_several_systems(tmp_path: Path) -> None:
     logs = [
         log_of(
@@ -321,19 +325,12 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "system"),
-    [
-        ("lanl-failures-1996-2005.csv.xz", "20"),
-        ("grid5000-fta", None),
-        pytest.param("titan-gpu-lifetimes.csv.xz", None, marks=pytest.mark.verify),
-    ],
+    "which", ["20", *(pytest.param(name, marks=pytest.mark.verify) for name in ("grid5000 since 2006-09-15", "titan"))]
 )
-@pytest.mark.slow
-def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system: str | None) -> None:
-    log = rf.read(shared / "data" / name)
-    part = log.where(system=system) if system else log.between("2006-09-15", None) if name.startswith("grid") else log
-    page = page_of(part, tmp_path, **FAST)
-    if system == "20":
+def test_real_logs_give_reports(site_report: Callable[[str], tuple[rf.FailureLog, Path]], which: str) -> None:
+    log, path = site_report(which)
+    page = Page(path.read_text(encoding="utf-8"))
+    if which == "20":
         assert "420 records are 411 incidents" in page.text
         assert "Period used: 2004-04-24 to 2005-09-09 (its start lies between 2004-03-25 and 2004-11-2" in page.text
     assert f"{log.source.rows_read:,} rows were" in page.text
@@ -343,7 +340,7 @@ def test_real_logs_give_reports(shared: Path, tmp_path: Path, name: str, system:
 @pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
 def test_progress_is_told_section_by_section(tmp_path) -> None:
-    log = rf.datasets.load("white").between("2004-08-15", "2004-09-01")
+    log = rf.datasets.load("white").where(rack=["frame01", "frame02"]).between("2004-06-01", "2004-09-01")
     told: list[tuple[str, float]] = []
     rf.report(
         log, tmp_path / "r.html", families=["exponential"], progress=lambda what, share: told.append((what, share))
@@ -359,7 +356,7 @@ def test_progress_is_told_section_by_section(tmp_path) -> None:
 def test_a_report_imports_no_large_part_of_scipy(tmp_path: Path) -> None:
     code = (
         "import sys, relfit as rf; from pathlib import Path;"
-        "log = rf.datasets.load('white').between('2004-06-01', '2004-09-01');"
+        "log = rf.datasets.load('white').where(rack=['frame01', 'frame02']).between('2004-06-01', '2004-09-01');"
         "log = rf.read(log.events[['node', 'start', 'end', 'cause']]);"  # no attributes that statsmodels regresses on
         "rf.report(log, Path(sys.argv[1], 'report.html'), families=['exponential', 'weibull']);"
         "print([m for m in ('stats', 'signal', 'interpolate', 'integrate') if f'scipy.{m}' in sys.modules])"

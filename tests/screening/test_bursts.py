@@ -216,6 +216,7 @@ def test_the_likelihood_of_weeks_is_that_of_negative_binomial_counts() -> None:
     assert got == pytest.approx(exact, abs=0.1)  # Laplace's method
 
 
+@pytest.mark.slow
 def test_the_report_says_what_comes_after_an_incident() -> None:
     from relfit.reporting.components import Section
     from relfit.reporting.fleet_sections import independence

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from math import gamma
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from relfit.analyses.screening import change_points, stable_period
 from relfit.analyses.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
 from relfit.base.errors import ArgumentError
 from tests.factories import EPOCH, make_log
+from tests.site_logs import site_log
 
 
 def best_value(counts: np.ndarray, exposure: np.ndarray, penalty: float, shortest: int) -> float:
@@ -88,6 +88,7 @@ def simulated(rng: np.random.Generator, per_day: np.ndarray) -> rf.FailureLog:
     return rf.FailureLog(events, log.population, log.window)
 
 
+@pytest.mark.slow
 def test_a_constant_rate_is_one_period() -> None:
     rng = np.random.default_rng(7)
     exposure, total, shortest = rng.uniform(0.5, 1.5, 120), 300, 6
@@ -105,6 +106,7 @@ def test_a_constant_rate_is_one_period() -> None:
     assert 0.04 <= np.mean(several) <= 0.06
 
 
+@pytest.mark.slow
 def test_logs_of_a_constant_rate_are_one_period() -> None:
     rng = np.random.default_rng(7)
     found = [
@@ -119,7 +121,7 @@ def test_logs_of_a_constant_rate_are_one_period() -> None:
 def test_a_rate_that_doubles_is_found_where_it_does() -> None:
     rng = np.random.default_rng(8)
     covered, right = [], []
-    for i in range(40):
+    for i in range(20):
         found = change_points(simulated(rng, np.repeat([0.5, 1.0], 400)), of="records", n_resamples=99, rng=i)
         right.append(len(found) == 2)
         if len(found) == 2:
@@ -241,8 +243,9 @@ def test_what_came_after_the_period_to_use_is_said() -> None:
     ("system", "since", "until", "failures"),
     [(17, "1995-05", "2000-04", 124), (21, "2001-10", "2002-02", 26), (20, "2004-04", "2005-09", 411)],
 )
-def test_lanl_systems(shared: Path, system: int, since: str, until: str, failures: int) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=system)
+@pytest.mark.slow
+def test_lanl_systems(system: int, since: str, until: str, failures: int) -> None:
+    log = site_log("lanl").where(system=system)
     period = stable_period(log)
     assert (f"{period.start:%Y-%m}", f"{period.end:%Y-%m}") == (since, until)
     assert period.failures == pytest.approx(failures, abs=5)
@@ -269,6 +272,7 @@ def test_edges() -> None:
 
 
 @pytest.mark.parametrize(("nodes", "shape"), [(1, 0.5), (30, 0.5), (30, 0.7)])
+@pytest.mark.slow
 def test_steady_renewals_are_one_period(nodes: int, shape: float) -> None:
     """Counts of renewals scatter by the squared coefficient of variation of their gaps, 2 and 5 here, and not by 1."""
     several = 0

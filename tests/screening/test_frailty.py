@@ -29,6 +29,7 @@ def steady(rng, nodes: int, shape: float, mean: float, window: float, frailty) -
 
 
 @pytest.mark.parametrize("shape", [0.5, 2.0])
+@pytest.mark.slow
 def test_identical_nodes_are_equal_and_their_shape_is_found(shape):
     words, low, high = [], 0, 0
     for seed in range(6):
@@ -85,6 +86,7 @@ def summed(durations, observed, stationary, shape, scale, k, power=0.0) -> float
     return integrate.trapezoid(value * Z, np.log(Z))
 
 
+@pytest.mark.slow
 def test_the_likelihood_of_a_spread_is_that_of_a_sum_over_frailties():
     rng = np.random.default_rng(5)
     lives = steady(rng, 40, 0.8, 3000.0, 6000.0, rng.gamma(3.0, 1.0 / 3.0, 40))
@@ -122,6 +124,7 @@ def test_few_failures_take_a_constant_rate_and_none_says_so():
 
 
 @pytest.mark.parametrize("sigma", [1.0, 1.5])
+@pytest.mark.slow
 def test_equal_nodes_of_lognormal_times_are_equal(sigma: float) -> None:
     """By likelihood of Weibull renewals nearly all such logs are of two classes of nodes."""
     unequal = 0

@@ -14,6 +14,7 @@ import relfit as rf
 from relfit.analyses.screening import incidents
 from relfit.base.errors import ArgumentError
 from tests.factories import make_log
+from tests.site_logs import site_log
 
 _SPEC = spec_from_file_location("verify_incidents", Path(__file__).parents[2] / "benchmarks" / "verify_incidents.py")
 assert _SPEC is not None
@@ -174,8 +175,9 @@ def test_records_that_name_neither_node_nor_scope() -> None:
     assert "1 record names no node and not its scope" in found.findings[-1]
 
 
-def test_lanl_system_2_in_its_first_years(shared: Path) -> None:
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system=2).between(until="2000-01-01")
+@pytest.mark.slow
+def test_lanl_system_2_in_its_first_years() -> None:
+    log = site_log("lanl").where(system=2).between(until="2000-01-01")
     found = incidents(log)
     assert found.window.n_zeros / found.window.n_times == pytest.approx(0.42, abs=0.005)
     assert 1 / 60 <= found.window.hours < 0.2  # hours: minutes

@@ -138,6 +138,7 @@ def test_good_and_bad_weeks_are_no_steady_rate(kind: str, least: int, most: int)
     assert least - 1 <= uneven <= most
 
 
+@pytest.mark.slow
 def test_the_change_that_would_show_does_in_nine_of_ten_logs() -> None:
     rng = np.random.default_rng(1)
     steady = change_points(log_of(instants("steady", rng), rng), of="records")

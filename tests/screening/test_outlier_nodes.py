@@ -44,6 +44,7 @@ def test_identical_nodes_have_no_outliers_and_no_class_of_bad_nodes(law: str, pa
 
 
 @pytest.mark.parametrize("shape", [0.7, 1.0])
+@pytest.mark.slow
 def test_five_percent_at_five_times_the_rate_are_found(shape: float) -> None:
     mean = np.where(np.arange(200) < 10, 160.0, 800.0)
     held = dict.fromkeys(("fraction", "ratio", "rate"), 0)

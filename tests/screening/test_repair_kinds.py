@@ -96,6 +96,7 @@ def test_at_the_split_both_classes_are_equally_likely() -> None:
     assert after[0] < after[1]
 
 
+@pytest.mark.slow
 def test_one_kind_of_repair_is_one_class() -> None:
     rng = np.random.default_rng(6)
     groups = LifeData.from_groups({i: rng.lognormal(1.0, 1.0, 200) for i in range(30)})
@@ -106,6 +107,7 @@ def test_one_kind_of_repair_is_one_class() -> None:
 @pytest.mark.parametrize(
     "law", [Exponential(0.5), Lognormal(0.5, 1.0), Weibull(0.7, 3.0), Gamma(0.6, 2.0)], ids=lambda law: law.name
 )
+@pytest.mark.slow
 def test_any_single_law_is_one_class(law: Family) -> None:
     life = law.sample((12, 300), rng=7)
     table = repair_kinds(LifeData.from_groups(dict(enumerate(life)))).table
@@ -117,6 +119,7 @@ def test_any_single_law_is_one_class(law: Family) -> None:
 
 
 @pytest.mark.parametrize("law", ["loglogistic", "inverse_gaussian"])
+@pytest.mark.slow
 def test_one_law_of_any_family_that_relfit_has_is_one_class(law: str) -> None:
     rng = np.random.default_rng(17)
     odds = rng.random((30, 300))
@@ -125,6 +128,7 @@ def test_one_law_of_any_family_that_relfit_has_is_one_class(law: str) -> None:
     assert (table["status"] == "ok").sum() <= 2
 
 
+@pytest.mark.slow
 def test_by_cause_of_a_log() -> None:
     found = repair_kinds(rf.datasets.load("white"))
     assert set(found.table["cause"]) == {"facilities", "hardware", "human error", "network", "software"}

@@ -28,7 +28,7 @@ def fleet(rng: np.random.Generator, nodes: int, mean: float, weeks: np.ndarray |
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("nodes", "mean"), [(40, 20.0), (300, 3.0), (500, 0.5)])
+@pytest.mark.parametrize(("nodes", "mean"), [(40, 20.0), pytest.param(300, 3.0, marks=pytest.mark.verify), (500, 0.5)])
 def test_equal_nodes_have_no_repeats(nodes: int, mean: float) -> None:
     listed = sum(len(repeat_failures(fleet(np.random.default_rng(s), nodes, mean)).repeats) > 0 for s in range(20))
     assert listed <= 2  # 5 % of the logs

@@ -100,6 +100,7 @@ def test_one_job_on_all_blocks_does_as_the_closed_form_says() -> None:
     assert blocked == pytest.approx(float(closed.job_blocked[0]), rel=0.1)
 
 
+@pytest.mark.slow
 def test_waits_and_losses_are_those_of_a_plain_simulation() -> None:
     """12 jobs on 2 zones of 8 trays, two of each spare; trays fail every 60 h and are repaired in 12 h."""
     rng = np.random.default_rng(5)

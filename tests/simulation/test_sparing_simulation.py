@@ -53,6 +53,7 @@ def test_agrees_with_the_closed_form_within_a_percent(strategy: Strategies, fail
     assert rows.to_numpy() == pytest.approx(np.ones(len(rows)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_blocks_down_are_binomial() -> None:
     found = run(Strategies(8, 0, 4), DeviceFailures(6000, 20_000, 24), years=40)
     q = float(found.closed_form.share_down[0])
@@ -77,6 +78,7 @@ def test_same_result_whatever_the_number_of_workers() -> None:
     assert one.replications.equals(two.replications)
 
 
+@pytest.mark.slow
 def test_each_tray_repaired_by_itself_needs_fewer_spares_than_the_chain_says() -> None:
     """Independent repairs bring trays back one by one: exact binomial law of failed trays."""
     strategy, failures = Strategies(8, 1, 0), DeviceFailures(2000, np.inf, 50)

@@ -120,6 +120,7 @@ def difference(name: str, place: Path) -> float:
 
 
 @pytest.mark.parametrize("name", QUICK)
+@pytest.mark.slow
 def test_figures_are_as_stored(name: str, tmp_path: Path) -> None:
     assert difference(name, tmp_path) < 0.002
 

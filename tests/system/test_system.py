@@ -14,6 +14,7 @@ from relfit.fitting.families import FAMILIES, CompetingRisks, Exponential, Gamma
 from relfit.system import sampling
 from tests.factories import make_log
 from tests.families.cases import PARAMETERS
+from tests.site_logs import site_log
 from tests.system.exact import excess
 
 MIXED = [Weibull(0.7, 900.0), Gamma(0.4, 300.0), Lognormal(6.0, 1.3), Exponential(0.002), Weibull(3.0, 500.0)]
@@ -117,6 +118,7 @@ def test_one_weibull_node_at_any_shape_and_age(shape, age):
     assert float(system.truncated_mean(mean)) < mean
 
 
+@pytest.mark.slow
 def test_mixed_families_against_scipy_and_mpmath():
     ages = np.array([100.0, 0.0, 700.0, 20.0, 400.0])
     system = System(MIXED, ages=ages)
@@ -265,8 +267,8 @@ def test_systems_of_fits():
 
 
 @pytest.mark.verify
-def test_every_node_of_a_real_system(shared):
-    log = rf.read(shared / "data" / "lanl-failures-1996-2005.csv.xz").where(system="20")
+def test_every_node_of_a_real_system():
+    log = site_log("lanl").where(system="20")
     system = rf.system_from_log(log, period="all", families=["exponential", "weibull"])
     assert system.n_nodes == len(set(system.names)) > 250
     found = system.by_size("24h")

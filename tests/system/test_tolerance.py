@@ -139,6 +139,7 @@ def test_common_causes_are_parts_in_series():
     assert np.isfinite(spared.mttf())
 
 
+@pytest.mark.slow
 def test_many_spares_of_many_nodes():
     system = made(4000, 200, seed=9)
     drawn = system.sample(400, rng=5)

@@ -182,6 +182,7 @@ def test_spares_common_causes_and_racks(fits: rf.fitting.Fits) -> None:
     assert drawn == pytest.approx(np.full(99, extra))
 
 
+@pytest.mark.slow
 def test_pooled_nodes_share_the_uncertainty_of_the_fleet() -> None:
     """The error of a large pooled fleet does not vanish as the nodes' own errors average out."""
     rng = np.random.default_rng(5)

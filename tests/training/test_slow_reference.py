@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
 from relfit.simulation.training import Retirement, TrainingParameters, training_parameters
+from tests.examples import examples
 from tests.training.slow_reference import slow_runs
 from tests.training.trace_replay import Replay
 
@@ -71,6 +72,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "diagnosis_uncertainty": 0.3,
     },
 }
+
 OUTPUTS = (
     "total_training_time",
     "total_failures",
@@ -89,6 +91,7 @@ REPLACEMENTS = ("servers_beyond_repair", "servers_replaced")
 
 
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.slow
 def test_every_output_is_that_of_the_slow_one(name: str) -> None:
     compare(name, 60, 1000)
 
@@ -162,21 +165,22 @@ def configurations(draw: st.DrawFn) -> TrainingParameters:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None, derandomize=True)
+@examples(15, derandomize=True)
 @given(configurations())
 def test_any_cluster_does_as_the_slow_one(params: TrainingParameters) -> None:
     means_agree(params, 100, 400)
 
 
 @pytest.mark.verify
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150, derandomize=True)
 @given(configurations())
 def test_many_clusters_do_as_the_slow_one(params: TrainingParameters) -> None:
     means_agree(params, 400, 3000)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@examples(60, derandomize=True)
 @given(configurations())
+@pytest.mark.slow
 def test_every_event_is_what_the_rules_say(params: TrainingParameters) -> None:
     params = params.but(retirement=Retirement(policy="never"))
     result = rf.simulate_training(params, n_replications=1, rng=1, trace=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import relfit as rf
@@ -24,6 +24,7 @@ from relfit.simulation.training import (
 from relfit.simulation.training.cluster_state import TIMES
 from relfit.simulation.training.repair_events import shift_end
 from relfit.simulation.training.training_simulation import _TIME_NAMES, TrainingSimulation
+from tests.examples import examples
 
 SMALL: dict[str, Any] = {
     "job_size": 40,
@@ -179,6 +180,7 @@ def test_what_is_asked_of_repairs_by_their_history_is_checked() -> None:
     )
 
 
+@pytest.mark.slow
 def test_servers_that_are_never_repaired_are_order_statistics() -> None:
     # 20 run, 5 stand by: the 26th server is missing after 6 failures at the rate of 20; no server lost but retired
     rate = 1e-3
@@ -460,7 +462,7 @@ CONFIGURATIONS = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40, derandomize=True)
 @given(CONFIGURATIONS, st.booleans())
 def test_any_configuration_keeps_its_servers_and_minutes(values: dict[str, Any], program: bool) -> None:
     result = rf.simulate_training(values, n_replications=2, rng=1, program_semantics=program, check=True)

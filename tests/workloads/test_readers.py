@@ -357,6 +357,7 @@ def test_the_jobs_that_batsim_placed(shared: Path) -> None:
         assert np.array_equal(getattr(jobs, name), table[column].to_numpy()), name
 
 
+@pytest.mark.slow
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     """Every row of a damaged file is kept, rejected or left out and counted; otherwise an error says what is wrong."""
     tokens = ["", "-1", "nan", "1e400", "999999999999999999999", "|", ",", "\n", '"', "'", "UNLIMITED", "::", "[]", "é"]
