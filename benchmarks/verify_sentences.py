@@ -54,7 +54,7 @@ SENTENCES = (
 
 NODES, HOURS, FAILURES = 96, 17_520.0, 1000.0
 WORDS = (
-    "steady",
+    "no change, not uneven",
     "rises or falls",
     "several periods",
     "not at a steady rate",
@@ -62,7 +62,7 @@ WORDS = (
     "fail together",
     "ageing",
 )
-_AT_REST, _MOVES = {"steady", "at a steady rate"}, {"not at a steady rate"}
+_AT_REST, _MOVES = {"no change, not uneven", "at a steady rate"}, {"not at a steady rate"}
 MOVING: dict[str, set[str]] = {
     # a kind, and the words that are true of it
     "steady, equal nodes": _AT_REST,
@@ -200,9 +200,8 @@ def moving_words(log: Any) -> set[str]:
     chosen = chosen_period(log)
     points, joined = chosen.points, incidents(log)
     found = set()
-    said = f"{points.headline} {chosen.headline}"
-    if ("is steady" in said or "no change" in said.lower()) and "as much as chance" not in said:
-        found.add("steady")
+    if len(points) == 1 and not points.uneven > 1.0:
+        found.add("no change, not uneven")
     if len(points) > 1:
         found.add("several periods")
     text = trend_tests(histories_of_incidents(log, joined), "all").headline
