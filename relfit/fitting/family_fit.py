@@ -194,13 +194,28 @@ class FamilyFit(FamilyEstimates, Result):
 
     @property
     def ks(self) -> FloatArray:
-        """Kolmogorov-Smirnov distance to the Kaplan-Meier estimate; NaN for durations in intervals."""
+        """Kolmogorov-Smirnov statistic, the one that `ks_p` and `goodness` test; NaN for durations in intervals.
+
+        The largest distance to the Kaplan-Meier estimate, weighted with the root of the share not yet censored; of
+        lives that entered late, on the scale of the cumulative hazard that each has spent. Complete lives have no
+        weights.
+        """
+        return self._distances[:, STATISTICS.index("ks")]
+
+    @property
+    def largest_distance(self) -> FloatArray:
+        """Largest distance without weights, that of `ks_p_textbook`; it equals `ks` where no life was censored."""
         return self._distances[:, STATISTICS.index("largest")]
 
     @cached_property
     def ks_p_textbook(self) -> FloatArray:
-        """K-S p-value that treats the fitted parameters as known: far too large."""
-        return kolmogorov_p(self.ks, self.lives.n_failures)
+        """K-S p-value of `largest_distance` that treats the fitted parameters as known, for published tables.
+
+        Far too large for complete lives, and no more than a figure for censored ones. NaN for groups in which lives
+        entered late, for which its null distribution does not hold.
+        """
+        p = kolmogorov_p(self.largest_distance, self.lives.n_failures)
+        return np.where(self.lives.n_late > 0, np.nan, p)
 
     @cached_property
     def tests(self) -> Goodness:
@@ -286,9 +301,7 @@ class FamilyFit(FamilyEstimates, Result):
         values |= {name: getattr(self, name) for name in ("loglik", "aic", "aicc", "bic")}
         tests = self.tests
         for i, test in enumerate(tests.tests):
-            # the plain distance to the Kaplan-Meier estimate, which with censoring is not what the test uses
-            value = self.ks if test == "ks" else tests.statistic[:, i]
-            values |= {test: value, f"{test}_p": tests.p[:, i]}
+            values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}
         return {**values, "p_source": tests.source[:, 0], "ks_p_textbook": self.ks_p_textbook}
 
     def to_frame(self) -> pd.DataFrame:

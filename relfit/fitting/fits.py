@@ -106,8 +106,8 @@ class Fits(Result):
     def summary(self) -> pd.DataFrame:
         """The main figures, one row per group and distribution; `to_frame` has the rest.
 
-        ``ks_p`` accounts for the fitted parameters, ``p_source`` names its source. ``ks_p_textbook`` treats the
-        parameters as known and is too large.
+        ``ks_p`` is the p-value of ``ks`` and accounts for the fitted parameters, ``p_source`` names its source.
+        ``ks_p_textbook`` treats them as known: too large for complete lives, NaN for lives that entered late.
         """
         frame = self.to_frame()
         keys = list(frame.columns[: frame.columns.get_loc("status")])
@@ -129,10 +129,11 @@ class Fits(Result):
         pandas.DataFrame
             Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all distributions: those with at
             least two failures more than any distribution has parameters, and two distributions fitted; of these
-            ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
-            ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups with no other fit.
+            ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent of those that have
+            this p-value (groups with lives that entered late have none); ``best_by_aicc``, ``as_good_by_aicc`` (within
+            2 of the lowest) and its share; ``alone``: groups with no other fit.
         """
-        distance = np.stack([result.ks for result in self.results.values()])
+        distance = np.stack([result.largest_distance for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
         return comparison.compare(self.results, distance, p, alpha)
 
