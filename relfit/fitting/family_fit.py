@@ -65,6 +65,7 @@ class FamilyFit(FamilyEstimates, Result):
         quantity: str,
         *,
         at: float | str | None = None,
+        age: float | str | None = None,
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
@@ -80,6 +81,8 @@ class FamilyFit(FamilyEstimates, Result):
             A parameter of the distribution, ``mean``, ``median``, ``quantile``, ``reliability`` or ``hazard``.
         at : float or duration, optional
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
+        age : float or duration, optional
+            Of a reliability: the probability of surviving `at` hours more from this age.
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
             `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile`` to ``wald``.
             It is asymptotic too: nominal 95 % intervals of two-parameter distributions cover 92 to 94 % with ten
@@ -101,12 +104,14 @@ class FamilyFit(FamilyEstimates, Result):
         Interval
             Hours, per hour, or without unit, one value per group. The status is ``ok``; ``open_low``, ``open_high`` or
             ``open`` (the data set no bound on that side; the interval ends at the limit of the quantity's range);
-            ``few_replicates``, ``not_converged``, ``not_defined``; or why there is no fit.
+            ``few_replicates``, ``not_converged``, ``not_defined``; or why there is no fit. Groups without a failure
+            (``all_censored``) have limits of kind ``exact``, with the estimate at rate zero.
 
         Raises
         ------
         ArgumentError
-            For an unknown quantity or kind, a quantile or level outside 0..1, or a kind undefined for these fits.
+            For an unknown quantity or kind, a quantile or level outside 0..1, several values of `at` or `age`, or a
+            kind undefined for these fits.
 
         Examples
         --------
@@ -115,7 +120,7 @@ class FamilyFit(FamilyEstimates, Result):
         >>> rf.fit(ttf, "weibull")["weibull"].interval("reliability", at="24h")
         Interval: reliability at 24 of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
-        return interval_of(self, quantity, at, kind, level, n_resamples, rng, terminated, workers)
+        return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
 
     def contour(self, label: object = None, level: float = 0.95) -> dict[str, FloatArray]:
         """Border of the joint likelihood region of the two parameters of one group.
@@ -173,7 +178,8 @@ class FamilyFit(FamilyEstimates, Result):
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)
         if self.name == "exponential" and self.lives.upper is None and self.lives.exit is None:
-            return exact_limits(self, quantity, self.level)
+            low, high = exact_limits(self, quantity, self.level)
+            return np.where(self.ok, low, np.nan), np.where(self.ok, high, np.nan)
         return wald_limits(self, quantity, self.level)
 
     @property

@@ -242,6 +242,7 @@ class Fits(Result):
         *,
         families: str | Sequence[str] | None = None,
         at: float | str | None = None,
+        age: float | str | None = None,
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
@@ -254,7 +255,7 @@ class Fits(Result):
         quantity : str
             ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter (of the distributions that
             have it).
-        at, kind, level, n_resamples, rng : optional
+        at, age, kind, level, n_resamples, rng : optional
             See `FamilyFit.interval`.
         families : str or sequence of str, optional
             Some of the fitted distributions; all when left out.
@@ -291,7 +292,9 @@ class Fits(Result):
             chosen = having
         frames = []
         for name in chosen:
-            limits = self[name].interval(quantity, at=at, kind=kind, level=level, n_resamples=n_resamples, rng=rng)
+            limits = self[name].interval(
+                quantity, at=at, age=age, kind=kind, level=level, n_resamples=n_resamples, rng=rng
+            )
             frame = pd.concat([key_columns(self.groups), limits.to_frame().reset_index(drop=True)], axis=1)
             frame.insert(self.groups.nlevels, "family", name)
             frames.append(frame)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 import numpy as np
 from scipy import special
 
+from relfit.base.arguments import durations
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours
@@ -57,11 +58,13 @@ class FitQuantity:
         return (first, second) if self.rising else (second, first)
 
 
-def quantity_named(name: str, family: type[Family], at: float | str | None) -> FitQuantity:
+def quantity_named(
+    name: str, family: type[Family], at: float | str | None, age: float | str | None = None
+) -> FitQuantity:
     """The quantity `name` of `family`.
 
-    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`, a time that is
-    not above zero.
+    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at` or `age`, a time
+    that is not above zero, and several of them.
 
     Parameters
     ----------
@@ -69,8 +72,15 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         One of `QUANTITIES` or a parameter of the family.
     at : float or duration, optional
         The probability of a quantile; the time of a reliability or a hazard.
+    age : float or duration, optional
+        Of a reliability: the age from which the time runs.
     """
     names = family.parameter_names()
+    if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]
+        several = "at" if np.ndim(at) else "age"  # type: ignore[arg-type]
+        raise ArgumentError(f"interval takes one {several}=", remedy="call it once for each value")
+    if age is not None and name != "reliability":
+        raise ArgumentError(f"{name} takes no age=", remedy="reliability does")
     if at is not None and name in (*names, "mean", "median"):
         raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
     if name in names:
@@ -96,9 +106,16 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
             raise ArgumentError(f"{name} at {time:g} hours has no value", remedy="give a time above zero")
         if name == "hazard":
             return FitQuantity(lambda d: d.log_hazard(time), np.exp, (0.0, np.inf), time)
+        start = 0.0 if age is None else float(durations("age", age))
         return FitQuantity(
-            lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), (0.0, 1.0), time, rising=False
+            lambda d: np.log(d.conditional_cumulative_hazard(time, start) if start else -d.log_sf(time)),
+            lambda x: np.exp(-np.exp(x)),
+            (0.0, 1.0),
+            time,
+            rising=False,
         )
+    if name in ("conditional_sf", "conditional_reliability", "sf"):
+        raise ArgumentError(f"no quantity {name!r}", remedy="use reliability with at= and age=")
     near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
     raise ArgumentError(
         f"no quantity {name!r} of the {family.name} family",
