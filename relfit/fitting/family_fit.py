@@ -14,6 +14,7 @@ from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result, json_ready
+from relfit.base.text import count
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
@@ -56,7 +57,8 @@ class FamilyFit(FamilyEstimates, Result):
         """How many groups have which status."""
         counts = zip(*np.unique(self.status.astype(str), return_counts=True), strict=True)
         how = "" if self.method == "maximum likelihood" else f" by {self.method}"
-        return f"{self.name}{how}, {len(self.groups)} groups ({', '.join(f'{int(n)} {word}' for word, n in counts)})"
+        groups = count(len(self.groups), "group")
+        return f"{self.name}{how}, {groups} ({', '.join(f'{int(n)} {word}' for word, n in counts)})"
 
     # --------------------------------------------------------------- intervals
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from html import escape
 from typing import Any
 
@@ -14,11 +13,12 @@ from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, json_ready, key_columns
+from relfit.base.text import count
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.families import family_named
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.interval_quantities import QUANTITIES
+from relfit.fitting.interval_quantities import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
 
@@ -83,7 +83,7 @@ class Fits(Result):
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
         few = int((~comparison.comparable(self.results)).sum())
         return (
-            f"{len(self.families)} distributions ({', '.join(self.families)}) of {len(self)} groups, "
+            f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
             + (f", {few} with too few failures to compare" if few else "")
         )
@@ -283,12 +283,7 @@ class Fits(Result):
             having = [name for name in chosen if quantity in self[name].family.parameter_names()]
             if not having:
                 names = dict.fromkeys(p for name in chosen for p in self[name].family.parameter_names())
-                near = get_close_matches(quantity, [*QUANTITIES, *names], n=1)
-                raise ArgumentError(
-                    f"no quantity {quantity!r}",
-                    remedy=(f"did you mean {near[0]}? " if near else "")
-                    + f"use {', '.join(QUANTITIES)} or one of the parameters {', '.join(names)}",
-                )
+                raise no_quantity(quantity, names)
             chosen = having
         frames = []
         for name in chosen:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -15,7 +16,7 @@ from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours
 from relfit.fitting.families import Family
 
-__all__ = ["QUANTITIES", "FitQuantity", "quantity_named"]
+__all__ = ["QUANTITIES", "FitQuantity", "no_quantity", "quantity_named"]
 
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
@@ -90,7 +91,7 @@ def quantity_named(
         return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
     if name in ("median", "quantile"):
         if name == "quantile" and (at is None or isinstance(at, str)):
-            raise ArgumentError(f"{name} needs at=", remedy="give a probability such as 0.1")
+            raise ArgumentError("quantile needs a probability", remedy=Remedy("give at=0.1", "write quantile@0.1"))
         p = 0.5 if at is None else float(at)
         if not 0.0 < p < 1.0:
             raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
@@ -99,7 +100,7 @@ def quantity_named(
     if name in ("reliability", "hazard"):
         if at is None:
             raise ArgumentError(
-                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", "give --at 24h")
+                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", f"write {name}@24h")
             )
         time = hours(at)
         if not (time > 0.0 and np.isfinite(time)):
@@ -114,11 +115,22 @@ def quantity_named(
             time,
             rising=False,
         )
+    raise no_quantity(name, names, f" of the {family.name} family")
+
+
+def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentError:
+    """The error of a quantity that there is not, with the nearest one."""
+    names = list(parameters)
     if name in ("conditional_sf", "conditional_reliability", "sf"):
-        raise ArgumentError(f"no quantity {name!r}", remedy="use reliability with at= and age=")
-    near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
-    raise ArgumentError(
-        f"no quantity {name!r} of the {family.name} family",
+        return ArgumentError(f"no quantity {name!r}", remedy="use reliability with at= and age=")
+    percent = re.fullmatch(r"[bB]_?(\d{1,2}(?:\.\d+)?)", name)
+    if percent:
+        p = float(percent[1]) / 100.0
+        remedy = Remedy(f"it is the quantile: use quantile with at={p:g}", f"it is the quantile: write quantile@{p:g}")
+        return ArgumentError(f"no quantity {name!r}", remedy=remedy)
+    near = get_close_matches(name, [*QUANTITIES, *names], n=1)
+    return ArgumentError(
+        f"no quantity {name!r}{of}",
         remedy=(f"did you mean {near[0]}? " if near else "")
         + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
     )

@@ -354,6 +354,16 @@ class TestBadInput:
             with pytest.raises(rf.ArgumentError, match=f"did you mean {meant}"):
                 asked.interval(written)
 
+    def test_a_percentage_that_fails_is_a_quantile(self, fits):
+        for asked in (fits["weibull"], fits):
+            with pytest.raises(rf.ArgumentError, match=r"no quantity 'B10'.*quantile with at=0\.1"):
+                asked.interval("B10")
+
+    def test_intervals_of_lives_in_intervals_name_the_other_bootstrap(self):
+        inspected = rf.fit(rf.LifeData.from_intervals([1.0, 2.0, 2.0], [2.0, 3.0, 5.0]), "exponential")["exponential"]
+        with pytest.raises(rf.ArgumentError, match="use kind='resample' or kind='profile'"):
+            inspected.interval("mean", kind="bootstrap")
+
     def test_a_parameter_of_another_family(self, fits):
         with pytest.raises(rf.ArgumentError, match="no quantity 'sdlog' of the weibull family"):
             fits["weibull"].interval("sdlog")

@@ -152,6 +152,12 @@ def test_nothing_is_said_beyond_the_data():
         curves.sf("soon")
 
 
+def test_a_median_that_is_not_reached_is_called_so():
+    assert kaplan_meier([5.0, 9.0, 9.0], [True, False, False]).headline.endswith(
+        "the median is not reached, above 5 h."
+    )
+
+
 def test_the_hazard_is_level_where_nobody_is_at_risk():
     # lifelines 0.30 adds 1.5 at 3, where nobody fails
     lives = LifeData.from_array([2.0, 5.0, 6.0], entry=[0.0, 3.0, 3.0])

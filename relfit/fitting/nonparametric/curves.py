@@ -93,6 +93,9 @@ class StepCurves(Grouped):
         which = "" if self.n_groups == 1 else " of the group with most failures"
         if self.quantity == "survival":
             median = [float(v) for v in self.median().iloc[place]]
+            if np.isinf(median[0]):
+                above = f", above {number(median[1])} h" if np.isfinite(median[1]) else ""
+                return f"{start}; the median{which} is not reached{above}."
             return f"{start}; the median{which} is {interval(f'{number(median[0])} h', *map(number, median[1:]))}."
         last = int(self.offsets[place + 1]) - 1
         value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
