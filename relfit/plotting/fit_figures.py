@@ -160,8 +160,8 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     thin = _thinned(times, DRAWN_POINTS)
     exact = np.array_equal(begun, times)
     if exact:
-        look = {"color": style.INK, "alpha": 0.7, "label": "observed"}
-        ax.plot(times[thin], paper(middle[thin]), mark.marker, markersize=3.6, markeredgewidth=0, **look)
+        (points,) = ax.plot(times[thin], paper(middle[thin]), mark.marker, color=style.INK, alpha=0.7, label="observed")
+        points.set(markersize=3.6, markeredgewidth=0)
     else:
         starts = np.maximum(begun, 0.5 * times[0])  # none at zero on a logarithmic axis
         ax.hlines(paper(middle), starts, times, color=style.INK, linewidth=2.0, alpha=0.7, label="observed within")
