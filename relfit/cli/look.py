@@ -130,7 +130,7 @@ def fit(
     left_out = ", ".join(f"{name} {number}" for name, number in times.to_dict()["left_out"].items() if number)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
-    by_group = [f"Fits by group (hours, {100 * level:g} % intervals)", *_by_group(fits, all_tested)]
+    by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
     lines += [_NOTHING_FITTED] if nothing else []
     if details:
@@ -151,14 +151,24 @@ def _more_rows(rows: int, where: str) -> list[str]:
     return [f"... {rows - _ROWS:,} more rows; {where}"] if rows > _ROWS else []
 
 
+def _kind(families: list[str]) -> str:
+    """The method of the intervals in a table of fits, which is quick; --interval has others."""
+    if families == ["exponential"]:
+        return "exact intervals"
+    return "Wald intervals" + (", exact of the exponential" if "exponential" in families else "")
+
+
 def _comparison(fits: rf.fitting.Fits, rejected: DataFrame, tested: int) -> list[str]:
     """How families compare over several groups."""
     if len(fits) == 1:
         return []
     of = "" if tested == len(fits) else f" (of {tested} tested)"
+    compared = fits.compare()
+    if compared["as_good_by_p_percent"].isna().all():  # lives that entered late have no textbook p-value
+        compared = compared.drop(columns=["best_by_p", "as_good_by_p", "as_good_by_p_percent"])
     return [
         "Which distribution fits best (number of groups)",
-        *output.table(fits.compare().reset_index()),
+        *output.table(compared.reset_index()),
         "",
         f"Groups{of} in which K-S rejects the distribution at 5 %, one by one and with the false-discovery rate "
         "controlled",

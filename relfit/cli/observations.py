@@ -33,7 +33,11 @@ def observed_by_group(observed: ObservedTimes) -> list[str]:
     place = table.columns.get_loc("times")
     keys = [name for name in table.columns[:place] if len(table[name].unique()) > 1]
     shown = table[[*keys, *table.columns[place:]]]
-    return [f"Observed by group (hours, {100 * observed.level:g} % intervals)", *output.table(shown), ""]
+    return [
+        f"Observed by group (hours, {100 * observed.level:g} % intervals without a distribution)",
+        *output.table(shown),
+        "",
+    ]
 
 
 def with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFrame:

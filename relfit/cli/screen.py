@@ -210,7 +210,7 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
         if i in merged:
             ends = [[_cell(value) for value in frame.iloc[:, j].tolist()] for j in merged[i]]
             rows = zip(cells, *ends, strict=True)
-            cells = [_with_limits(*row) for row in rows]
+            cells = [(_median if name == "median" else _with_limits)(*row) for row in rows]
         columns.append(_Column(heading(name), cells, number, not number and i not in merged))
     return columns
 
@@ -222,6 +222,13 @@ def _with_limits(value: str, low: str, high: str) -> str:
         only = "" if low == high else least if high == "-" else most
         return f"{value} ({only})" if value != "-" and only else only or value
     return f"{value} ({low}-{high})"
+
+
+def _median(value: str, low: str, high: str) -> str:
+    """As `_with_limits`; half of those observed have not failed where it is infinite."""
+    if value != "inf":
+        return _with_limits(value, low, high)
+    return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
 
 
 def _p_cell(value: object) -> str:

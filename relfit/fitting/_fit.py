@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import Seed
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import sort_lives, worker_number
 from relfit.base.numeric.levels import level_checked
 from relfit.fitting._maximum_likelihood import SharedWork, maximum_likelihood
@@ -98,11 +98,9 @@ def fit(
     >>> round(float(fits["weibull"].parameters["shape"][0]), 4)
     0.5661
     """
-    of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
-    if is_dask(data) or isinstance(data, pd.DataFrame):
-        columns, of_rows = columns | of_rows, {}
     workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
     if is_dask(data):
+        of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
         return fit_partitions(  # type: ignore[return-value]
             data,
             _summary,
@@ -113,22 +111,9 @@ def fit(
             rng=rng,
             n_resamples=0 if n_resamples == "auto" else n_resamples,
             workers=workers or 1,
-            **{"by": (), **columns},
+            **{"by": (), **columns, **of_rows},
         )
-    is_table = isinstance(data, (pd.DataFrame, Mapping))
-    if isinstance(data, pd.DataFrame):
-        data, columns = LifeData.from_frame(data, **columns), {}
-    if columns:
-        raise ArgumentError(f"{next(iter(columns))}= names a column of a table, and the durations are not a table")
-    if isinstance(data, Mapping):
-        if of_rows:
-            remedy = "LifeData.from_groups(durations, observed) takes a mapping of each"
-            raise ArgumentError(f"{next(iter(of_rows))}= goes with an array, not with a mapping", remedy=remedy)
-        data = LifeData.from_groups(data)
-    else:
-        data = lives_of(data, **of_rows)
-    if is_table and not data.durations.size:
-        raise DataError("there are no durations", remedy="give one or more")
+    data = lives_of(data, observed, entry, by, **columns)
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)

@@ -19,7 +19,7 @@ import pandas as pd
 
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting._maximum_likelihood import maximum_likelihood
@@ -198,7 +198,7 @@ def replicate(
         raise ArgumentError(
             "a parametric bootstrap needs to know how lives were censored, which intervals and right truncation "
             "do not tell",
-            remedy="use the nonparametric bootstrap or profile intervals",
+            remedy=Remedy("use kind='resample' or kind='profile'", "use --kind resample or --kind profile"),
         )
     k = parameters.shape[1]
     out = Replicates(

@@ -8,6 +8,7 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.results import Result
+from relfit.base.text import count
 from relfit.base.units import hours
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import CompetingRisks
@@ -49,7 +50,8 @@ class CompetingFit(GroupCurves, Result):
         Parameters
         ----------
         time : float or duration
-            Hours, or text such as "24h"; infinite for each cause's share of all failures.
+            Hours, or text such as "24h"; infinite for each cause's share of all failures, which the distributions
+            extrapolate beyond the oldest life.
 
         Returns
         -------
@@ -70,7 +72,11 @@ class CompetingFit(GroupCurves, Result):
         return pd.DataFrame(columns, index=self.groups)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group and cause: failures, status, parameters, and the share of the cause in all failures."""
+        """One row per group and cause: failures, status, parameters, and the share of the cause in all failures.
+
+        ``share`` is extrapolated to infinite age by the fitted distributions: it is no share of the observed failures,
+        and depends on the family. `incidence` has the shares within a time that was observed.
+        """
         shares = self.incidence(np.inf)
         parts = {}
         for i, cause in enumerate(self.causes):
@@ -92,7 +98,7 @@ class CompetingFit(GroupCurves, Result):
     def headline(self) -> str:
         """Failures by cause."""
         counts = ", ".join(f"{c} {int(n)}" for c, n in zip(self.causes, self.failures.sum(axis=0), strict=True))
-        return f"{self.family}, {len(self.groups)} groups, failures by cause: {counts}"
+        return f"{self.family}, {count(len(self.groups), 'group')}, failures by cause: {counts}"
 
 
 def causes_in_series(fit: FamilyEstimates) -> CompetingFit:

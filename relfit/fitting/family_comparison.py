@@ -55,14 +55,14 @@ def compare(results: Mapping[str, FamilyEstimates], distance: FloatArray, p: Flo
     with np.errstate(invalid="ignore"):
         good_p = has_p & (best_p | (p > alpha))
         good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)
-    count = int(compared.sum())
+    count, tested = int(compared.sum()), int(has_p.any(axis=0).sum())
     fitted = np.stack([result.ok for result in results.values()])
     counts = {
         "fitted": fitted.sum(axis=1),
         "compared": np.full(len(results), count),
         "best_by_p": best_p.sum(axis=1),
         "as_good_by_p": good_p.sum(axis=1),
-        "as_good_by_p_percent": 100.0 * good_p.sum(axis=1) / max(count, 1),
+        "as_good_by_p_percent": 100.0 * good_p.sum(axis=1) / (tested or np.nan),
         "best_by_aicc": (has_aicc & (aicc == lowest)).sum(axis=1),
         "as_good_by_aicc": good_aicc.sum(axis=1),
         "as_good_by_aicc_percent": 100.0 * good_aicc.sum(axis=1) / max(count, 1),

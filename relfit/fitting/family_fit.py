@@ -14,6 +14,7 @@ from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result, json_ready
+from relfit.base.text import count
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
@@ -56,7 +57,8 @@ class FamilyFit(FamilyEstimates, Result):
         """How many groups have which status."""
         counts = zip(*np.unique(self.status.astype(str), return_counts=True), strict=True)
         how = "" if self.method == "maximum likelihood" else f" by {self.method}"
-        return f"{self.name}{how}, {len(self.groups)} groups ({', '.join(f'{int(n)} {word}' for word, n in counts)})"
+        groups = count(len(self.groups), "group")
+        return f"{self.name}{how}, {groups} ({', '.join(f'{int(n)} {word}' for word, n in counts)})"
 
     # --------------------------------------------------------------- intervals
 
@@ -65,6 +67,7 @@ class FamilyFit(FamilyEstimates, Result):
         quantity: str,
         *,
         at: float | str | None = None,
+        age: float | str | None = None,
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
@@ -80,6 +83,8 @@ class FamilyFit(FamilyEstimates, Result):
             A parameter of the distribution, ``mean``, ``median``, ``quantile``, ``reliability`` or ``hazard``.
         at : float or duration, optional
             The probability of a quantile; the time of a reliability or a hazard, in hours or as text such as "24h".
+        age : float or duration, optional
+            Of a reliability: the probability of surviving `at` hours more from this age.
         kind : {"profile", "wald", "bootstrap", "resample", "exact"}
             `relfit.fitting.intervals.KINDS` explains them. Below some twenty failures prefer ``profile`` to ``wald``.
             It is asymptotic too: nominal 95 % intervals of two-parameter distributions cover 92 to 94 % with ten
@@ -101,12 +106,14 @@ class FamilyFit(FamilyEstimates, Result):
         Interval
             Hours, per hour, or without unit, one value per group. The status is ``ok``; ``open_low``, ``open_high`` or
             ``open`` (the data set no bound on that side; the interval ends at the limit of the quantity's range);
-            ``few_replicates``, ``not_converged``, ``not_defined``; or why there is no fit.
+            ``few_replicates``, ``not_converged``, ``not_defined``; or why there is no fit. Groups without a failure
+            (``all_censored``) have limits of kind ``exact``, with the estimate at rate zero.
 
         Raises
         ------
         ArgumentError
-            For an unknown quantity or kind, a quantile or level outside 0..1, or a kind undefined for these fits.
+            For an unknown quantity or kind, a quantile or level outside 0..1, several values of `at` or `age`, or a
+            kind undefined for these fits.
 
         Examples
         --------
@@ -115,7 +122,7 @@ class FamilyFit(FamilyEstimates, Result):
         >>> rf.fit(ttf, "weibull")["weibull"].interval("reliability", at="24h")
         Interval: reliability at 24 of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
-        return interval_of(self, quantity, at, kind, level, n_resamples, rng, terminated, workers)
+        return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
 
     def contour(self, label: object = None, level: float = 0.95) -> dict[str, FloatArray]:
         """Border of the joint likelihood region of the two parameters of one group.
@@ -173,7 +180,8 @@ class FamilyFit(FamilyEstimates, Result):
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)
         if self.name == "exponential" and self.lives.upper is None and self.lives.exit is None:
-            return exact_limits(self, quantity, self.level)
+            low, high = exact_limits(self, quantity, self.level)
+            return np.where(self.ok, low, np.nan), np.where(self.ok, high, np.nan)
         return wald_limits(self, quantity, self.level)
 
     @property
@@ -194,13 +202,28 @@ class FamilyFit(FamilyEstimates, Result):
 
     @property
     def ks(self) -> FloatArray:
-        """Kolmogorov-Smirnov distance to the Kaplan-Meier estimate; NaN for durations in intervals."""
+        """Kolmogorov-Smirnov statistic, the one that `ks_p` and `goodness` test; NaN for durations in intervals.
+
+        The largest distance to the Kaplan-Meier estimate, weighted with the root of the share not yet censored; of
+        lives that entered late, on the scale of the cumulative hazard that each has spent. Complete lives have no
+        weights.
+        """
+        return self._distances[:, STATISTICS.index("ks")]
+
+    @property
+    def largest_distance(self) -> FloatArray:
+        """Largest distance without weights, that of `ks_p_textbook`; it equals `ks` where no life was censored."""
         return self._distances[:, STATISTICS.index("largest")]
 
     @cached_property
     def ks_p_textbook(self) -> FloatArray:
-        """K-S p-value that treats the fitted parameters as known: far too large."""
-        return kolmogorov_p(self.ks, self.lives.n_failures)
+        """K-S p-value of `largest_distance` that treats the fitted parameters as known, for published tables.
+
+        Far too large for complete lives, and no more than a figure for censored ones. NaN for groups in which lives
+        entered late, for which its null distribution does not hold.
+        """
+        p = kolmogorov_p(self.largest_distance, self.lives.n_failures)
+        return np.where(self.lives.n_late > 0, np.nan, p)
 
     @cached_property
     def tests(self) -> Goodness:
@@ -286,9 +309,7 @@ class FamilyFit(FamilyEstimates, Result):
         values |= {name: getattr(self, name) for name in ("loglik", "aic", "aicc", "bic")}
         tests = self.tests
         for i, test in enumerate(tests.tests):
-            # the plain distance to the Kaplan-Meier estimate, which with censoring is not what the test uses
-            value = self.ks if test == "ks" else tests.statistic[:, i]
-            values |= {test: value, f"{test}_p": tests.p[:, i]}
+            values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}
         return {**values, "p_source": tests.source[:, 0], "ks_p_textbook": self.ks_p_textbook}
 
     def to_frame(self) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
@@ -20,6 +21,7 @@ __all__ = ["finding"]
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FEW = 20  # failures below which a test seldom rejects a wrong distribution
+_NAMED = 3  # groups up to which each is named
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _UNTESTED = {
     "not computed": " (its test needs random replicates, made for so many durations only on request)",
@@ -110,13 +112,13 @@ def _of_many(fits: Fits, sample: Fits) -> str:
     name = str(first.index[0])
     tests = _rejections(sample)
     tested, rejected = tests.pop(name)
-    text = (
-        f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare distributions: "
-        f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
+    each = len(fits) <= _NAMED and len(first) > 1
+    text = f"Of {len(fits):,} groups {int(compared.sum()):,} have enough failures to compare distributions: " + (
+        _closest(best) if each else f"the {name} is the closest in {percent(first.iloc[0] / len(best))} of them"
     )
     if tested:
         text += f" (tested: {len(sample)} of the groups)" if len(sample) < len(fits) else ""
-        said = f"Anderson-Darling rejects it in {_counted(tested, rejected)}"
+        said = f"Anderson-Darling rejects {f'the {name}' if each else 'it'} in {_counted(tested, rejected)}"
         chance = special.bdtrc(rejected - 1, tested, _ALPHA)
         if chance >= _FAR:
             failures = int(np.median(fits.lives.n_failures[compared]))
@@ -129,5 +131,14 @@ def _of_many(fits: Fits, sample: Fits) -> str:
             text += f". The {least} is rejected in {_counted(*others[least])}"
     else:
         whys = [why for source, why in _UNTESTED.items() if (_source(sample[name]) == source).any()]
-        text += "; it is untested" + whys[0] if whys else ""
+        text += f"; {f'the {name}' if each else 'it'} is untested" + whys[0] if whys else ""
     return text + "."
+
+
+def _closest(best: pd.Series) -> str:
+    """The closest distribution of each of a few groups."""
+    groups: dict[str, list[str]] = {}
+    for label, family in best.items():
+        name = "/".join(map(str, label)) if isinstance(label, tuple) else str(label)
+        groups.setdefault(str(family), []).append(name)
+    return ", ".join(f"the {family} is the closest in {' and '.join(names)}" for family, names in groups.items())

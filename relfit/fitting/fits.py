@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from html import escape
 from typing import Any
 
@@ -14,11 +13,12 @@ from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, json_ready, key_columns
+from relfit.base.text import count
 from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.families import family_named
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.interval_quantities import QUANTITIES
+from relfit.fitting.interval_quantities import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
 
@@ -83,7 +83,7 @@ class Fits(Result):
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
         few = int((~comparison.comparable(self.results)).sum())
         return (
-            f"{len(self.families)} distributions ({', '.join(self.families)}) of {len(self)} groups, "
+            f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
             + (f", {few} with too few failures to compare" if few else "")
         )
@@ -106,8 +106,8 @@ class Fits(Result):
     def summary(self) -> pd.DataFrame:
         """The main figures, one row per group and distribution; `to_frame` has the rest.
 
-        ``ks_p`` accounts for the fitted parameters, ``p_source`` names its source. ``ks_p_textbook`` treats the
-        parameters as known and is too large.
+        ``ks_p`` is the p-value of ``ks`` and accounts for the fitted parameters, ``p_source`` names its source.
+        ``ks_p_textbook`` treats them as known: too large for complete lives, NaN for lives that entered late.
         """
         frame = self.to_frame()
         keys = list(frame.columns[: frame.columns.get_loc("status")])
@@ -129,10 +129,11 @@ class Fits(Result):
         pandas.DataFrame
             Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all distributions: those with at
             least two failures more than any distribution has parameters, and two distributions fitted; of these
-            ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent; ``best_by_aicc``,
-            ``as_good_by_aicc`` (within 2 of the lowest) and its share; ``alone``: groups with no other fit.
+            ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent of those that have
+            this p-value (groups with lives that entered late have none); ``best_by_aicc``, ``as_good_by_aicc`` (within
+            2 of the lowest) and its share; ``alone``: groups with no other fit.
         """
-        distance = np.stack([result.ks for result in self.results.values()])
+        distance = np.stack([result.largest_distance for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
         return comparison.compare(self.results, distance, p, alpha)
 
@@ -241,6 +242,7 @@ class Fits(Result):
         *,
         families: str | Sequence[str] | None = None,
         at: float | str | None = None,
+        age: float | str | None = None,
         kind: str = "profile",
         level: float | None = None,
         n_resamples: int = 999,
@@ -253,7 +255,7 @@ class Fits(Result):
         quantity : str
             ``mean``, ``median``, ``quantile``, ``reliability``, ``hazard``, or a parameter (of the distributions that
             have it).
-        at, kind, level, n_resamples, rng : optional
+        at, age, kind, level, n_resamples, rng : optional
             See `FamilyFit.interval`.
         families : str or sequence of str, optional
             Some of the fitted distributions; all when left out.
@@ -281,16 +283,13 @@ class Fits(Result):
             having = [name for name in chosen if quantity in self[name].family.parameter_names()]
             if not having:
                 names = dict.fromkeys(p for name in chosen for p in self[name].family.parameter_names())
-                near = get_close_matches(quantity, [*QUANTITIES, *names], n=1)
-                raise ArgumentError(
-                    f"no quantity {quantity!r}",
-                    remedy=(f"did you mean {near[0]}? " if near else "")
-                    + f"use {', '.join(QUANTITIES)} or one of the parameters {', '.join(names)}",
-                )
+                raise no_quantity(quantity, names)
             chosen = having
         frames = []
         for name in chosen:
-            limits = self[name].interval(quantity, at=at, kind=kind, level=level, n_resamples=n_resamples, rng=rng)
+            limits = self[name].interval(
+                quantity, at=at, age=age, kind=kind, level=level, n_resamples=n_resamples, rng=rng
+            )
             frame = pd.concat([key_columns(self.groups), limits.to_frame().reset_index(drop=True)], axis=1)
             frame.insert(self.groups.nlevels, "family", name)
             frames.append(frame)

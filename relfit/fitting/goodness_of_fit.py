@@ -13,6 +13,7 @@ from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import SortedLives, sort_lives
 from relfit.base.results import Result
+from relfit.base.text import count
 from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstimates
@@ -77,7 +78,7 @@ class Goodness(Result):
         for i, test in enumerate(self.tests):
             tested = np.isfinite(self.p[:, i])
             parts.append(f"{test} below 0.05 in {int((self.p[tested, i] < 0.05).sum())} of {int(tested.sum())}")
-        return f"{self.family}, {len(self.groups)} groups: {'; '.join(parts)}"
+        return f"{self.family}, {count(len(self.groups), 'group')}: {'; '.join(parts)}"
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: statistic, p-value and source of each test, and the replicates."""

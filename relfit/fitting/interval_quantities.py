@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
 from scipy import special
 
+from relfit.base.arguments import durations
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours
 from relfit.fitting.families import Family
 
-__all__ = ["QUANTITIES", "FitQuantity", "quantity_named"]
+__all__ = ["QUANTITIES", "FitQuantity", "no_quantity", "quantity_named"]
 
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
@@ -57,11 +59,13 @@ class FitQuantity:
         return (first, second) if self.rising else (second, first)
 
 
-def quantity_named(name: str, family: type[Family], at: float | str | None) -> FitQuantity:
+def quantity_named(
+    name: str, family: type[Family], at: float | str | None, age: float | str | None = None
+) -> FitQuantity:
     """The quantity `name` of `family`.
 
-    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`, a time that is
-    not above zero.
+    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at` or `age`, a time
+    that is not above zero, and several of them.
 
     Parameters
     ----------
@@ -69,8 +73,15 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         One of `QUANTITIES` or a parameter of the family.
     at : float or duration, optional
         The probability of a quantile; the time of a reliability or a hazard.
+    age : float or duration, optional
+        Of a reliability: the age from which the time runs.
     """
     names = family.parameter_names()
+    if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]
+        several = "at" if np.ndim(at) else "age"  # type: ignore[arg-type]
+        raise ArgumentError(f"interval takes one {several}=", remedy="call it once for each value")
+    if age is not None and name != "reliability":
+        raise ArgumentError(f"{name} takes no age=", remedy="reliability does")
     if at is not None and name in (*names, "mean", "median"):
         raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
     if name in names:
@@ -80,7 +91,7 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
         return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
     if name in ("median", "quantile"):
         if name == "quantile" and (at is None or isinstance(at, str)):
-            raise ArgumentError(f"{name} needs at=", remedy="give a probability such as 0.1")
+            raise ArgumentError("quantile needs a probability", remedy=Remedy("give at=0.1", "write quantile@0.1"))
         p = 0.5 if at is None else float(at)
         if not 0.0 < p < 1.0:
             raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
@@ -89,19 +100,37 @@ def quantity_named(name: str, family: type[Family], at: float | str | None) -> F
     if name in ("reliability", "hazard"):
         if at is None:
             raise ArgumentError(
-                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", "give --at 24h")
+                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", f"write {name}@24h")
             )
         time = hours(at)
         if not (time > 0.0 and np.isfinite(time)):
             raise ArgumentError(f"{name} at {time:g} hours has no value", remedy="give a time above zero")
         if name == "hazard":
             return FitQuantity(lambda d: d.log_hazard(time), np.exp, (0.0, np.inf), time)
+        start = 0.0 if age is None else float(durations("age", age))
         return FitQuantity(
-            lambda d: np.log(-d.log_sf(time)), lambda x: np.exp(-np.exp(x)), (0.0, 1.0), time, rising=False
+            lambda d: np.log(d.conditional_cumulative_hazard(time, start) if start else -d.log_sf(time)),
+            lambda x: np.exp(-np.exp(x)),
+            (0.0, 1.0),
+            time,
+            rising=False,
         )
-    near = get_close_matches(str(name), [*QUANTITIES, *names], n=1)
-    raise ArgumentError(
-        f"no quantity {name!r} of the {family.name} family",
+    raise no_quantity(name, names, f" of the {family.name} family")
+
+
+def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentError:
+    """The error of a quantity that there is not, with the nearest one."""
+    names = list(parameters)
+    if name in ("conditional_sf", "conditional_reliability", "sf"):
+        return ArgumentError(f"no quantity {name!r}", remedy="use reliability with at= and age=")
+    percent = re.fullmatch(r"[bB]_?(\d{1,2}(?:\.\d+)?)", name)
+    if percent:
+        p = float(percent[1]) / 100.0
+        remedy = Remedy(f"it is the quantile: use quantile with at={p:g}", f"it is the quantile: write quantile@{p:g}")
+        return ArgumentError(f"no quantity {name!r}", remedy=remedy)
+    near = get_close_matches(name, [*QUANTITIES, *names], n=1)
+    return ArgumentError(
+        f"no quantity {name!r}{of}",
         remedy=(f"did you mean {near[0]}? " if near else "")
         + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
     )

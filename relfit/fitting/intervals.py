@@ -10,6 +10,7 @@ from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.poisson import exponential_mean_interval
 from relfit.base.results import Interval
+from relfit.base.units import hours
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
 from relfit.fitting.interval_quantities import FitQuantity, quantity_named
@@ -34,6 +35,7 @@ def interval_of(
     fit: FamilyEstimates,
     name: str,
     at: float | str | None,
+    age: float | str | None,
     kind: str,
     level: float | None,
     n_resamples: int,
@@ -50,7 +52,7 @@ def interval_of(
     if terminated is not None and kind != "exact":
         what = "only exact intervals depend on how observation was terminated"
         raise ArgumentError(what, remedy=Remedy("use kind='exact'", "use --kind exact"))
-    quantity = quantity_named(name, fit.family, at)
+    quantity = quantity_named(name, fit.family, at, age)
     codes = fit.status.copy()
     if kind == "exact":
         low, high = exact_limits(fit, quantity, level, terminated)
@@ -71,20 +73,27 @@ def interval_of(
     codes[fit.ok & open_low & open_high] = "open"
     codes[failed] = "not_defined" if kind == "wald" else "not_converged"
     where = None if quantity.at is None else np.array([quantity.at])
-    return Interval(name, kind, level, where, quantity.value(fit.distribution), low, high, codes, fit.groups, fit.name)
+    estimate = quantity.value(fit.distribution)
+    if kind == "exact":  # without a failure the likelihood is largest at rate zero
+        estimate = np.where(codes == "all_censored", quantity.value(fit.family.unchecked(0.0)), estimate)
+    shown = name if age is None else f"{name} from age {hours(age):g}"
+    return Interval(shown, kind, level, where, estimate, low, high, codes, fit.groups, fit.name)
 
 
 def exact_limits(
     fit: FamilyEstimates, quantity: FitQuantity, level: float, terminated: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Chi-square intervals; every quantity of the exponential is monotone in the mean."""
+    """Chi-square intervals; every quantity of the exponential is monotone in the mean.
+
+    A group without a failure has no estimate, but hours: its mean has a lower limit.
+    """
     lives = fit.lives
     if fit.name != "exponential":
         raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
     if lives.upper is not None or lives.exit is not None:
         raise ArgumentError("exact intervals need observed or right-censored lives", remedy=_PROFILE)
     by_clock = lives.n_censored > 0 if terminated is None else np.full(lives.n_groups, terminated == "time")
-    total = np.where(fit.ok, lives.total_time, np.nan)
+    total = np.where(fit.ok | (fit.status == "all_censored"), lives.total_time, np.nan)
     with np.errstate(all="ignore"):
         means = exponential_mean_interval(total, lives.n_failures, by_clock, level)
         ends = [quantity.value(fit.family.unchecked(1.0 / mean)) for mean in means]

@@ -17,6 +17,7 @@ from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.results import Result, json_ready
+from relfit.base.text import count
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
 from relfit.fitting.estimates import jacobian
@@ -135,7 +136,9 @@ class PooledFit(GroupCurves, Result):
         """What the groups are shrunk towards, and how far."""
         middle: FloatArray = np.nanmedian(self.shrinkage, axis=0)
         shares = ", ".join(f"{n} {s:.0%}" for n, s in zip(self.family.parameter_names(), middle, strict=True))
-        return f"{self.family.name}, {len(self.groups)} groups around {self.fleet!r}; median shrinkage {shares}"
+        return (
+            f"{self.family.name}, {count(len(self.groups), 'group')} around {self.fleet!r}; median shrinkage {shares}"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The fleet and the rows of `to_frame`, ready for JSON."""

@@ -63,9 +63,9 @@ class SizeFits(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per order, number of nodes and distribution.
 
-        Columns: ``order``, ``nodes``, ``failures``, ``zeros``, ``family``, ``status``, ``mean`` (hours), ``ks`` with
-        ``ks_p_textbook`` (ignores that parameters were fitted: too large), ``ks_p`` and ``ad_p`` (which account for
-        the fit), ``aicc`` and ``best`` (the distribution with the lowest AICc).
+        Columns: ``order``, ``nodes``, ``failures``, ``zeros``, ``family``, ``status``, ``mean`` (hours), ``ks``,
+        ``ks_p_textbook`` (ignores that parameters were fitted: too large), ``ks_p`` (of ``ks``) and ``ad_p`` (which
+        account for the fit), ``aicc`` and ``best`` (the distribution with the lowest AICc).
         """
         table = self.fits.to_frame()
         names = [

@@ -325,6 +325,11 @@ class LifeData(Result, Ragged):
             return np.zeros(self.n_groups, dtype=np.int64)
         return self._count(self.stationary)
 
+    @property
+    def n_late(self) -> IntArray:
+        """Durations in each group that entered after age zero (left truncation), shape (groups,)."""
+        return np.zeros(self.n_groups, dtype=np.int64) if self.entry is None else self._count(self.entry > 0.0)
+
     def from_age_known(self) -> LifeData:
         """The durations whose age is known: all but the stationary ones."""
         if self.stationary is None:
@@ -412,7 +417,7 @@ class LifeData(Result, Ragged):
             "observed": int((self.n_failures - self.n_intervals).sum()),
             "intervals": int(self.n_intervals.sum()),
             "censored": int(self.n_censored.sum()),
-            "left_truncated": 0 if self.entry is None else int((self.entry > 0).sum()),
+            "left_truncated": int(self.n_late.sum()),
             "right_truncated": 0 if self.exit is None else int((self.exit < np.inf).sum()),
             "stationary": int(self.n_stationary.sum()),
             "zeros": int(self.n_zeros.sum()),

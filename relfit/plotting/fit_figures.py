@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting import FamilyFit, Fits
-from relfit.fitting.nonparametric import kaplan_meier
+from relfit.fitting.nonparametric import kaplan_meier, turnbull
+from relfit.log.lifedata import LifeData
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.plotting.turnbull_figures import draw_bounds, masses
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +29,7 @@ _FIRST = 0.002  # quantile of the failures: a few early ones would stretch the l
 
 @plot.register(Fits)
 def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> Axes:
-    """Empirical (Kaplan-Meier) distribution function of one group and its fitted distributions.
+    """Empirical distribution function of one group, by Kaplan-Meier or Turnbull, and its fitted distributions.
 
     Parameters
     ----------
@@ -50,23 +52,14 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     position, name = _position(fits, group)
     if position is None:
         return style.empty(ax, "No group of durations to show")
-    times, failed = _empirical(fits, position)
+    begun, times, failed = _empirical(fits.lives.take([position]))
     measure = _measure(fits)
     if not times.size:
         return style.empty(ax, f"{name}: no {'failure' if _ttf(fits) else 'repair'} was observed")
-    thin = _thinned(times, DRAWN_STEPS)
-    seen = times[-1] * 1.6 if failed[-1] == 1.0 else fits.lives.take([position]).durations.max()
-    first = times[int(np.searchsorted(failed, _FIRST * failed[-1]))]
-    grid = np.geomspace(first * 0.5, times[-1] * 1.6, 240)
-    ax.step(
-        np.concatenate([[min(grid[0], times[0])], times[thin], [seen]]),
-        np.concatenate([[0.0], failed[thin], [failed[-1]]]),
-        where="post",
-        color=style.INK,
-        linewidth=2.4,
-        alpha=0.85,
-        label="observed (Kaplan-Meier)",
-    )
+    seen = times[-1] * 1.6 if failed[-1] > 1.0 - 1e-9 else fits.lives.take([position]).durations.max()
+    nth = int(np.searchsorted(failed, _FIRST * failed[-1]))
+    grid = np.geomspace((begun[nth] or times[nth]) * 0.5, times[-1] * 1.6, 240)
+    _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), seen), 2.4)
     drawn = []
     for family, fit in fits.results.items():
         if fit.status[position] != "ok":
@@ -107,9 +100,9 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
                 alpha=0.5,
                 label=f"{family} ({(best == family).sum():,})" if nth == 0 else None,
             )
-    times, survival = kaplan_meier(fits.lives.pooled()).group(0)
-    thin = _thinned(times, DRAWN_STEPS)
-    ax.step(times[thin], 1.0 - survival[thin], where="post", color=style.INK, linewidth=2.2, label="all together")
+    begun, times, failed = _empirical(fits.lives.pooled())
+    if times.size:
+        _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), times[-1]), 2.2, "all together")
     ax.set_xscale("log")
     style.decades(ax.xaxis, grid[0], grid[-1])
     ax.set_xlim(grid[0], grid[-1])
@@ -130,8 +123,9 @@ def _one_family(fit: FamilyFit, group: object = None, ax: Axes | None = None) ->
 def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *, family: str = "weibull") -> Axes:
     """Probability plot of one group on the distribution's paper, where the fitted line is straight.
 
-    Points are at the mid-steps of the Kaplan-Meier estimate. On Weibull and lognormal paper time is logarithmic; on
-    exponential and gamma paper it is linear.
+    Points are at the mid-steps of the Kaplan-Meier estimate. Durations in intervals are bars, as long as the interval
+    in which Turnbull's estimate falls. On Weibull and lognormal paper time is logarithmic; on exponential and gamma
+    paper it is linear.
 
     Parameters
     ----------
@@ -152,27 +146,25 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     if position is None:
         return style.empty(ax, "No group of durations to show")
     fit = fits[family]
-    times, failed = _empirical(fits, position)
+    begun, times, failed = _empirical(fits.lives.take([position]))
     if times.size < 2 or fit.status[position] != "ok":
         why = "fewer than two different durations" if times.size < 2 else f"no {family} fit ({fit.status[position]})"
         return style.empty(ax, f"{name}: {why}")
-    middle = (failed + np.concatenate([[0.0], failed[:-1]])) / 2.0
+    before = np.concatenate([[0.0], failed[:-1]])
+    middle = (failed + before) / 2.0
     usable = (middle > 0.0) & (middle < 1.0)
-    times, middle = times[usable], middle[usable]
+    begun, times, before, failed, middle = (values[usable] for values in (begun, times, before, failed, middle))
     paper = _paper(family, fit, position)
     mark = style.family_mark(family)
     distribution = fit.distribution[position]
     thin = _thinned(times, DRAWN_POINTS)
-    ax.plot(
-        times[thin],
-        paper(middle[thin]),
-        mark.marker,
-        color=style.INK,
-        markersize=3.6,
-        alpha=0.7,
-        label="observed",
-        markeredgewidth=0,
-    )
+    exact = np.array_equal(begun, times)
+    if exact:
+        (points,) = ax.plot(times[thin], paper(middle[thin]), mark.marker, color=style.INK, alpha=0.7, label="observed")
+        points.set(markersize=3.6, markeredgewidth=0)
+    else:
+        starts = np.maximum(begun, 0.5 * times[0])  # none at zero on a logarithmic axis
+        ax.hlines(paper(middle), starts, times, color=style.INK, linewidth=2.0, alpha=0.7, label="observed within")
     if family in ("exponential", "gamma"):
         line = np.linspace(0.0, times[-1] * 1.05, 60)[1:]
         ax.xaxis.set_major_locator(MaxNLocator(4))
@@ -188,7 +180,11 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     margin = 0.06 * (top - bottom) or 0.5
     ax.set_ylim(bottom - margin, top + margin)
     _probability_ticks(ax, paper, bottom - margin, top + margin)
-    worst = float(np.abs(np.asarray(distribution.cdf(times), dtype=float).ravel() - middle).max())
+    starts, ends = (np.asarray(distribution.cdf(at), dtype=float).ravel() for at in (begun, times))
+    # of an interval the shares at its ends are known, of a time the middle of its step
+    worst = float(
+        np.abs(ends - middle).max() if exact else max(np.abs(starts - before).max(), np.abs(ends - failed).max())
+    )
     message = (
         f"{name}, {_measure(fits)} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
     )
@@ -212,13 +208,47 @@ def _group_words(fits: Fits, label: object) -> str:
     return style.plain(f"{key} {label}" if alone else style.group_name(label))
 
 
-def _empirical(fits: Fits, position: int) -> tuple[FloatArray, FloatArray]:
-    """Observed times above zero, and the fraction that ended by then (Kaplan-Meier)."""
-    times, survival = kaplan_meier(fits.lives.take([position])).group(0)
+def _empirical(lives: LifeData) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Between which times above zero durations of one group ended, and the fraction that ended by the later one.
+
+    Both times are equal for Kaplan-Meier; Turnbull's estimate takes the place of it for intervals and right truncation.
+    """
+    if lives.upper is not None or lives.exit is not None:
+        begun, times, failed = masses(turnbull(lives.from_age_known()), 0)
+        keep = np.isfinite(times) & (times > 0.0)
+        return begun[keep], times[keep], failed[keep]
+    times, survival = kaplan_meier(lives).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
     steps = np.diff(failed, prepend=0.0) > 0.0
     keep = steps & (times > 0.0)
-    return times[keep], failed[keep]
+    return times[keep], times[keep], failed[keep]
+
+
+def _draw_observed(
+    ax: Axes,
+    begun: FloatArray,
+    times: FloatArray,
+    failed: FloatArray,
+    ends: tuple[float, float],
+    width: float,
+    label: str = "",
+) -> None:
+    """The empirical distribution function, from one end to the other."""
+    if not np.array_equal(begun, times):
+        values = np.concatenate([[0.0], failed])
+        label = label or "observed (Turnbull)"
+        draw_bounds(ax, begun, times, values, ends, colour=style.INK, label=label, width=width)
+        return
+    thin = _thinned(times, DRAWN_STEPS)
+    ax.step(
+        np.concatenate([[ends[0]], times[thin], [ends[1]]]),
+        np.concatenate([[0.0], failed[thin], [failed[-1]]]),
+        where="post",
+        color=style.INK,
+        linewidth=width,
+        alpha=0.85,
+        label=label or "observed (Kaplan-Meier)",
+    )
 
 
 def _thinned(times: FloatArray, most: int) -> npt.NDArray[np.int64]:

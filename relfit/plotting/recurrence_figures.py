@@ -10,9 +10,11 @@ from scipy import special
 from relfit.analyses.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
 from relfit.base.text import count, percent
 from relfit.base.units import HOURS_PER_YEAR
+from relfit.fitting.nonparametric import TurnbullEstimate
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.plotting import style
 from relfit.plotting._registry import plot
+from relfit.plotting.turnbull_figures import turnbull_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,11 +40,14 @@ _PROCESSES = {
 
 
 @plot.register(StepCurves)
-def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = None) -> Axes:
+@plot.register(TurnbullEstimate)
+def step_curves(curves: StepCurves | TurnbullEstimate, ax: Axes | None = None, *, group: object = None) -> Axes:
     """A survival, cumulative hazard or mean cumulative function with its confidence interval.
 
     Parameters
     ----------
+    curves : StepCurves or TurnbullEstimate
+        Of the latter the survival, shaded where the data do not say when it falls.
     group : label, optional
         Of the group; the six largest by default.
 
@@ -51,6 +56,8 @@ def step_curves(curves: StepCurves, ax: Axes | None = None, *, group: object = N
     ArgumentError
         When there is no such group.
     """
+    if isinstance(curves, TurnbullEstimate):
+        return turnbull_curves(curves, ax, group=group)
     ax = style.axes(ax)
     if not curves.times.size:
         return style.empty(ax, "Nothing failed, so there is no curve to show")

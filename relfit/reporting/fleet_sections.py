@@ -329,7 +329,7 @@ def nodes(m: ReportData) -> Section | str:
         if m.firm("alike"):
             terms.append(("Over the period", found.headline))
         else:
-            terms.append(("Over the period", "Failure counts of nodes differ no more than those of equal nodes would."))
+            terms.append(("Over the period", "There is no evidence that nodes differ in their failure counts."))
         if not m.several_systems:
             findings.append(_ageing(m))
     if not findings:

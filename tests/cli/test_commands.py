@@ -109,7 +109,11 @@ def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixtu
     assert main(["fit", str(log_file), "--details"]) == 0
     caught = capsys.readouterr()
     assert caught.err == ""
-    for heading in ("Which distribution fits best", "Spread over the groups", "Fits by group"):
+    for heading in (
+        "Which distribution fits best",
+        "Spread over the groups",
+        "Fits by group (hours, 95 % Wald intervals, exact of the exponential)",
+    ):
         assert heading in caught.out
     assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups
 
@@ -363,7 +367,11 @@ def test_what_was_observed_comes_before_any_distribution(
     assert main([*options, "--per", "cause"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].startswith("Observed, all 2 groups together: mean")
-    place = next(i for i, line in enumerate(lines) if line.startswith("Observed by group (hours, 95 % intervals)"))
+    place = next(
+        i
+        for i, line in enumerate(lines)
+        if line.startswith("Observed by group (hours, 95 % intervals without a distribution)")
+    )
     row = next(line for line in lines[place:] if line.startswith("fan"))
     assert row.split()[1:4] == ["1,000", "1,000", f"{fan:.4g}"]
 

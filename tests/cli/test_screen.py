@@ -432,3 +432,11 @@ def test_six_rows_get_few_sentences(tmp_path: Path, capsys) -> None:
     said = capsys.readouterr().out
     assert "Nodes were up" in said
     assert "lowest" not in said
+
+
+def test_a_median_that_is_not_reached_is_no_number() -> None:
+    table = pd.DataFrame(
+        {"median": [np.inf, np.inf, 5.0], "median_low": [np.inf, 400.0, 3.0], "median_high": [np.inf] * 3}
+    )
+    lines = screen.table(table)
+    assert [line.strip() for line in lines[2:]] == ["not reached", "not reached (above 400)", "5 (3-inf)"]

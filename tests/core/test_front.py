@@ -70,6 +70,47 @@ def test_log_rank_counts_who_entered_late_by_hand() -> None:
     assert result.statistic == pytest.approx((1.0 - 0.5) ** 2 / 0.25)
 
 
+def test_log_rank_compares_nothing_where_groups_never_meet() -> None:
+    apart = rf.log_rank([1.0, 2.0, 10.0, 11.0], ["a", "a", "b", "b"], entry=[0.0, 0.0, 5.0, 5.0])
+    assert (apart.status, apart.degrees) == ("never_compared", 0)
+    assert np.isnan([apart.p, apart.statistic]).all()
+    assert "nothing is compared" in apart.headline
+    # a and b as without c, which comes later
+    both = rf.log_rank([1.0, 2.0, 3.0, 4.0], ["a", "b", "a", "b"])
+    later = rf.log_rank([1.0, 2.0, 3.0, 4.0, 9.0, 10.0], list("ababcc"), entry=[0.0, 0.0, 0.0, 0.0, 8.0, 8.0])
+    assert (later.status, later.degrees, both.status) == ("partly_compared", 1, "ok")
+    assert later.p == pytest.approx(both.p)
+
+
+def test_log_rank_takes_labels_of_groups() -> None:
+    with pytest.raises(rf.ArgumentError, match="by holds true and false; is it observed="):
+        rf.log_rank(TIMES, OBSERVED)
+    with pytest.raises(rf.ArgumentError, match="by has 4 groups of 4 durations; give group labels"):
+        rf.log_rank([5.0, 6.0, 7.0, 8.0], [6.0, 9.0, 10.0, 12.0])
+
+
+def test_who_ends_at_once_is_at_risk_then_alone() -> None:
+    # at 1 the one that enters and fails then and the other: half expected of each; at 2 the other alone
+    once = rf.log_rank([1.0, 2.0], ["a", "b"], entry=[1.0, 0.0])
+    assert once.table["expected"].tolist() == [0.5, 1.5]
+    assert rf.kaplan_meier([1.0, 2.0], entry=[1.0, 0.0]).at_risk.tolist() == [2, 1]
+
+
+def test_a_table_goes_where_an_array_goes() -> None:
+    table = pd.DataFrame({"life": TIMES, "seen": OBSERVED, "begun": ENTRY, "design": GROUPS})
+    named = {"duration": "life", "observed": "seen", "entry": "begun", "by": "design"}
+    for estimate in (rf.kaplan_meier, rf.nelson_aalen):
+        ours, theirs = estimate(table, **named), estimate(TIMES, OBSERVED, entry=ENTRY, by=GROUPS)
+        assert ours.estimate.tolist() == theirs.estimate.tolist()
+        assert ours.groups.tolist() == theirs.groups.tolist()
+    assert rf.log_rank(table, **named).p == rf.log_rank(TIMES, GROUPS, observed=OBSERVED, entry=ENTRY).p
+    with pytest.raises(rf.ArgumentError, match="no column 'obs' in the table; it has life, seen"):
+        rf.kaplan_meier(table, "obs", duration="life")
+    for function in (rf.fit, rf.kaplan_meier):
+        with pytest.raises(rf.ArgumentError, match=r"no argument 'event_observed'; did you mean observed=\?"):
+            function([1.0, 2.0], event_observed=[1, 1])
+
+
 def test_a_fit_has_the_names_of_scipy() -> None:
     fit = rf.fit(TIMES, "weibull", observed=OBSERVED)["weibull"]
     theirs = stats.weibull_min(float(fit.shape[0]), scale=float(fit.scale[0]))

@@ -212,6 +212,19 @@ def test_the_simplest_family_does_not_win_where_tests_reject_it() -> None:
     assert "favour" not in rf.fitting.finding(steady)
 
 
+def test_the_closest_distribution_of_two_groups_is_named() -> None:
+    """One group is exactly exponential, the other exactly of shape 3: no share of the groups, but which is which."""
+    p = (np.arange(60) + 0.5) / 60.0
+    lives = rf.LifeData.from_groups({"A": -np.log1p(-p), "B": (-np.log1p(-p)) ** (1.0 / 3.0)})
+    fits = rf.fit(lives, ["exponential", "weibull"])
+    assert fits.best().tolist() == ["exponential", "weibull"]
+    said = rf.fitting.finding(fits)
+    assert "distributions: the exponential is the closest in A, the weibull is the closest in B; Anderson" in said
+    assert "rejects the exponential in 1 of 2" in said
+    assert "of 1 group," in repr(rf.fit([1.0, 2.0, 3.0]))
+    assert "weibull, 1 group (1 ok)" in repr(rf.fit([1.0, 2.0, 3.0])["weibull"])
+
+
 def test_only_groups_with_enough_failures_count_as_tested() -> None:
     """Of groups with two failures no distributions are compared, so that a test rejects none of them says nothing."""
     rng = np.random.default_rng(1)

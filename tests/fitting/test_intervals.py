@@ -89,6 +89,22 @@ def test_exact_limits_are_the_textbooks():
     assert survives.high[0] == pytest.approx(np.exp(-200.0 / by_clock.high[0]))
 
 
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_hours_without_a_failure_have_exact_limits(level):
+    quiet = rf.fit([1000.0] * 32, "exponential", observed=[False] * 32)["exponential"]
+    low = 32_000.0 / -np.log((1.0 - level) / 2.0)
+    for quantity, at, limits in (
+        ("mean", None, (np.inf, low, np.inf)),
+        ("rate", None, (0.0, 0.0, 1.0 / low)),
+        ("reliability", "1000h", (1.0, np.exp(-1000.0 / low), 1.0)),
+    ):
+        found = quiet.interval(quantity, at=at, kind="exact", level=level)
+        assert (found.estimate[0], found.low[0], found.high[0]) == pytest.approx(limits)
+        assert found.status.tolist() == ["all_censored"]
+    assert np.isnan(quiet.interval("mean").low).all()
+    assert quiet.to_frame()[["mean", "mean_low", "mean_high"]].isna().all(axis=None)
+
+
 def test_wald_limits_by_hand():
     lives = samples("weibull", 5, 12, True, seed=6)
     fit = rf.fit(lives, "weibull")["weibull"]
@@ -153,6 +169,34 @@ def test_profile_limits_are_where_a_profile_computed_apart_has_fallen(family, ki
 
         middle = np.log(fit.parameter_array[0, 1 if family == "lognormal" else 0])
         assert top - _profile(family, lives, through, float(middle)) == pytest.approx(drop, abs=1e-5)
+
+
+def test_reliability_of_an_age_ends_where_its_profile_has_fallen():
+    lives = samples("weibull", 1, 30, True, seed=8)
+    fit = rf.fit(lives, "weibull")["weibull"]
+    found = fit.interval("reliability", at="200h", age=900.0)
+    shape, scale = float(fit.shape[0]), float(fit.scale[0])
+    assert found.estimate[0] == pytest.approx(np.exp((900.0 / scale) ** shape - (1100.0 / scale) ** shape))
+    top = log_likelihood("weibull", fit.parameter_array, lives)[0]
+    for limit in (found.low[0], found.high[0]):
+
+        def fixed(x: float, limit: float = limit) -> np.ndarray:
+            k = np.exp(x)
+            with np.errstate(all="ignore"):
+                return np.array([k, ((1100.0**k - 900.0**k) / -np.log(limit)) ** (1.0 / k)])
+
+        assert top - _profile("weibull", lives, fixed, np.log(shape)) == pytest.approx(
+            stats.chi2.ppf(0.95, 1) / 2.0, abs=1e-4
+        )
+    for kind in ("wald", "bootstrap", "resample"):
+        other = fit.interval("reliability", at="200h", age="900h", kind=kind, n_resamples=99)
+        assert other.low[0] < found.estimate[0] < other.high[0]
+    with pytest.raises(rf.ArgumentError, match=r"mean takes no age=; reliability does"):
+        fit.interval("mean", age=900.0)
+    with pytest.raises(rf.ArgumentError, match="one at=; call it once for each"):
+        fit.interval("reliability", at=[100.0, 200.0])
+    with pytest.raises(rf.ArgumentError, match="use reliability with at= and age="):
+        fit.interval("conditional_sf", at=200.0)
 
 
 def test_weights_are_repeated_rows():
@@ -310,6 +354,16 @@ class TestBadInput:
         for asked in (fits["weibull"], fits):
             with pytest.raises(rf.ArgumentError, match=f"did you mean {meant}"):
                 asked.interval(written)
+
+    def test_a_percentage_that_fails_is_a_quantile(self, fits):
+        for asked in (fits["weibull"], fits):
+            with pytest.raises(rf.ArgumentError, match=r"no quantity 'B10'.*quantile with at=0\.1"):
+                asked.interval("B10")
+
+    def test_intervals_of_lives_in_intervals_name_the_other_bootstrap(self):
+        inspected = rf.fit(rf.LifeData.from_intervals([1.0, 2.0, 2.0], [2.0, 3.0, 5.0]), "exponential")["exponential"]
+        with pytest.raises(rf.ArgumentError, match="use kind='resample' or kind='profile'"):
+            inspected.interval("mean", kind="bootstrap")
 
     def test_a_parameter_of_another_family(self, fits):
         with pytest.raises(rf.ArgumentError, match="no quantity 'sdlog' of the weibull family"):

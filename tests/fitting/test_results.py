@@ -39,12 +39,29 @@ def test_summary_and_frame_have_a_row_a_group_and_family(fits):
         ).all()
 
 
-def test_the_distance_of_a_table_is_the_plain_one_to_kaplan_meier(fits):
+def test_the_distance_of_a_table_is_the_one_that_is_tested(fits):
     one = fits["weibull"]
-    kolmogorov = one.tests.statistic[:, list(one.tests.tests).index("ks")]
-    ok = np.isfinite(one.ks)
-    assert (np.abs(one.ks - kolmogorov)[ok] > 1e-6).any()  # with censoring the test has a statistic of its own
-    np.testing.assert_array_equal(one.to_frame()["ks"].to_numpy()[ok], one.ks[ok])
+    tested = one.goodness(n_resamples=0).to_frame()
+    for shown in (one.ks, one.to_frame()["ks"], fits.summary().xs("weibull", level="family")["ks"]):
+        np.testing.assert_array_equal(shown, tested["ks"])
+    assert (one.largest_distance - one.ks > 1e-6).any()  # which with censoring is weighted
+
+
+def test_lives_that_entered_late_have_no_textbook_p_value():
+    """Nor does one rank distributions: of exponential and Weibull, the shape 2 is the truth."""
+    rng = np.random.default_rng(7)
+    entry = np.concatenate([np.zeros(150), rng.uniform(500.0, 1500.0, 150)])
+    life = 1000.0 * ((entry / 1000.0) ** 2 + rng.exponential(size=300)) ** 0.5
+    ended = np.minimum(life, entry + rng.uniform(100.0, 1000.0, 300))
+    both = ("exponential", "weibull")
+    late = rf.fit(ended, both, observed=life <= ended, entry=entry)
+    assert np.isnan([late[name].ks_p_textbook[0] for name in both]).all()
+    table = late.compare()
+    assert table[["best_by_p", "as_good_by_p"]].to_numpy().sum() == 0
+    assert table["as_good_by_p_percent"].isna().all()
+    assert table["best_by_aicc"].tolist() == [0, 1]
+    together = rf.LifeData.from_array(np.concatenate([ended, ended]), entry=np.concatenate([entry, np.zeros(300)]))
+    assert together.n_late.tolist() == [150]
 
 
 def test_a_cause_stands_once_in_a_group():

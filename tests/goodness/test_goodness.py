@@ -70,7 +70,7 @@ def test_distance_on_censored_durations_is_to_kaplan_meier():
     fitted = 1.0 - result.distribution[0].sf(steps)
     after, before = 1.0 - curve.to_numpy()[1:], 1.0 - curve.to_numpy()[:-1]
     expected = max(np.abs(fitted - after).max(), np.abs(fitted - before).max())
-    assert result.ks[0] == pytest.approx(expected, abs=1e-12)
+    assert result.largest_distance[0] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -112,7 +112,7 @@ def test_edges():
     assert curves.at(0.0).tolist() == [1.0, 1.0, 1.0, 0.5, 1.0]
     limits = curves.interval(10.0)
     assert limits.low[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 0.0, 0.0]
-    assert limits.to_frame().loc["censored"].tolist() == [1.0, 1.0, 1.0, "ok"]
+    assert limits.to_frame().loc["censored"].tolist() == [1.0, 1.0, 1.0, "beyond_data"]
     assert limits.high[[0, 1, 2, 4]].tolist() == [1.0, 1.0, 1.0, 1.0]
     assert curves.median()["time"].tolist() == [np.inf, np.inf, 2.0, 0.0, 4.0]
     assert not curves.to_frame().isna().any().any()
@@ -132,6 +132,30 @@ def test_a_curve_that_falls_to_zero_early_says_so():
     assert curves.estimate.tolist() == [0.0, 0.0, 0.0]
     assert curves.status.tolist() == ["collapsed"]
     assert kaplan_meier(LifeData.from_array([1.0, 5.0])).status.tolist() == ["ok"]
+
+
+def test_nothing_is_said_beyond_the_data():
+    """The oldest of the first group was censored at 5; all of the second have failed by 4; the third has no life."""
+    lives = LifeData.from_groups({"a": [2.0, 5.0], "b": [1.0, 4.0], "c": []}, {"a": [1, 0], "b": [1, 1], "c": []})
+    curves = kaplan_meier(lives)
+    later = curves.conditional_sf([1.0, 2.0, 3.0], age=3.0)
+    np.testing.assert_array_equal(later, [[1.0, 1.0, np.nan], [0.0, 0.0, 0.0], [np.nan] * 3])
+    np.testing.assert_array_equal(curves.conditional_sf("1h", age="20h"), [np.nan] * 3)
+    assert curves.interval([4.0, 5.0, 6.0]).status.tolist() == [
+        ["ok", "ok", "beyond_data"],
+        ["ok", "beyond_data", "beyond_data"],
+        ["beyond_data"] * 3,
+    ]
+    np.testing.assert_allclose(nelson_aalen(lives).conditional_sf(1.0, age=4.5), [np.nan] * 3)
+    assert curves.sf("2h").tolist() == curves.sf(2.0).tolist() == [0.5, 0.5, 1.0]
+    with pytest.raises(ArgumentError, match="soon"):
+        curves.sf("soon")
+
+
+def test_a_median_that_is_not_reached_is_called_so():
+    assert kaplan_meier([5.0, 9.0, 9.0], [True, False, False]).headline.endswith(
+        "the median is not reached, above 5 h."
+    )
 
 
 def test_the_hazard_is_level_where_nobody_is_at_risk():
@@ -168,7 +192,7 @@ def test_what_is_rejected():
     curves = kaplan_meier(good)
     with pytest.raises(ArgumentError, match="probability"):
         curves.quantile(1.5)
-    with pytest.raises(ArgumentError, match="zero or more"):
+    with pytest.raises(ArgumentError, match="below zero"):
         curves.at([-1.0])
     with pytest.raises(ArgumentError, match="one row"):
         curves.at([[1.0], [2.0]])

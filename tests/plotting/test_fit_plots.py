@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import relfit as rf
 from relfit import plotting
 from relfit.base.results import Result
-from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen
+from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen, turnbull
 
 TABLES = {
     "Assumptions",
@@ -44,7 +44,6 @@ TABLES = {
     "SparingQueue",
     "StoredFits",
     "Throughputs",
-    "TurnbullEstimate",
     "TwoLevels",
     "WatchStatus",
     "WhatIf",
@@ -181,3 +180,42 @@ def test_points_on_the_line_are_said_to_be_on_it() -> None:
     away = re.search(r"at most (\d+) points", " ".join(ax.get_title(loc="left").split()))
     assert away is not None
     assert int(away[1]) <= 1
+
+
+def _inspected() -> rf.LifeData:
+    """By hand: a fifth failed in 0-10, two fifths in 10-30, one at 40 exactly, and one outlived 60."""
+    return rf.LifeData.from_intervals([0.0, 10.0, 10.0, 40.0, 60.0], [10.0, 30.0, 30.0, 40.0, np.inf])
+
+
+def test_intervals_are_drawn_shaded_where_nothing_is_known() -> None:
+    estimate = turnbull(_inspected())
+    for draw in (rf.plot, plotting.step_curves):
+        ax = draw(estimate, ax=Figure().add_subplot())
+        line, dots = ax.get_lines()
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        known = np.isfinite(x)
+        assert x[known].tolist() == [0.0, 0.0, 10.0, 10.0, 30.0, 40.0, 40.0, 60.0]
+        np.testing.assert_allclose(y[known], [1.0, 1.0, 0.8, 0.8, 0.4, 0.4, 0.2, 0.2], atol=1e-6)
+        assert (~known).sum() == 2
+        np.testing.assert_allclose(sorted(set(dots.get_xdata())), [0.0, 10.0, 30.0])
+        (shade,) = ax.collections
+        assert shade.get_datalim(ax.transData).extents.round(6).tolist() == [0.0, 0.4, 30.0, 1.0]
+        assert "do not say when" in " ".join(ax.get_title(loc="left").split())
+
+
+def test_fits_of_intervals_are_drawn_against_turnbull() -> None:
+    fits = rf.fit(_inspected(), ["exponential", "weibull"])
+    ax = plotting.distributions(fits, ax=Figure().add_subplot())
+    assert [line.get_label() for line in ax.get_lines()][0::2] == ["observed (Turnbull)", "exponential"]
+    assert ax.get_lines()[-1].get_label() == "weibull"
+    ax = plotting.probability_plot(fits, ax=Figure().add_subplot(), family="exponential")
+    bars = ax.collections[0].get_segments()
+    # to 10, 30 and 40 h, at the middles of 0-0.2, 0.2-0.6 and 0.6-0.8
+    assert [bar[1][0] for bar in bars] == [10.0, 30.0, 40.0]
+    np.testing.assert_allclose([bar[0][1] for bar in bars], -np.log1p(-np.array([0.1, 0.4, 0.7])), rtol=1e-5)
+    assert bars[2][0][0] == 40.0
+    both = rf.LifeData.from_groups(
+        [[0.0, 10.0, 10.0], [5.0, 20.0, 30.0]], upper=[[10.0, 30.0, 30.0], [9.0, 40.0, 50.0]], observed=[[0] * 3] * 2
+    )
+    ax = rf.plot(rf.fit(both, ["exponential"]), ax=Figure().add_subplot())
+    assert "all together" in [text.get_text() for text in ax.get_legend().get_texts()]

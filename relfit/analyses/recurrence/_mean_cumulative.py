@@ -41,6 +41,10 @@ class MeanCumulative(StepCurves):
     until: FloatArray
     unit: str
 
+    def seen_until(self) -> FloatArray:
+        """As `until`."""
+        return self.until
+
     @property
     def headline(self) -> str:
         """Failures per system in the group with the most steps, and whether they become fewer or more."""

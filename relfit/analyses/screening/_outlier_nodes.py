@@ -117,7 +117,7 @@ class OutlierNodes(Result):
             p = self._evenness
             if p < _EVEN:
                 return f": their failures differ less than chance lets expect ({p_value(p)}, Poisson)"
-            return ": their failures differ no more than those of equal nodes would"
+            return ": there is no evidence that nodes differ"
         if np.isfinite(row["ratio"]):
             share = interval_ends(percent(row["fraction_low"]), percent(row["fraction_high"]))
             return (

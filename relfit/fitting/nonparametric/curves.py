@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arguments import durations
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import first_below, places
 from relfit.base.results import Interval, Result
@@ -92,6 +93,9 @@ class StepCurves(Grouped):
         which = "" if self.n_groups == 1 else " of the group with most failures"
         if self.quantity == "survival":
             median = [float(v) for v in self.median().iloc[place]]
+            if np.isinf(median[0]):
+                above = f", above {number(median[1])} h" if np.isfinite(median[1]) else ""
+                return f"{start}; the median{which} is not reached{above}."
             return f"{start}; the median{which} is {interval(f'{number(median[0])} h', *map(number, median[1:]))}."
         last = int(self.offsets[place + 1]) - 1
         value, low, high = (number(float(v[last])) for v in (self.estimate, self.low, self.high))
@@ -108,15 +112,19 @@ class StepCurves(Grouped):
         last[filled] = self.times[self.offsets[1:][filled] - 1]
         return last
 
+    def seen_until(self) -> FloatArray:
+        """Time up to which each group was observed, shape (groups,); the curve says nothing beyond it."""
+        return self.last_times()
+
     # ----------------------------------------------------------------- values
 
-    def at(self, times: npt.ArrayLike) -> FloatArray:
+    def at(self, times: Durations) -> FloatArray:
         """Estimates at `times`; past the last time of a group its last value (Gill's rule).
 
         Parameters
         ----------
-        times : array_like of float
-            Hours: one, or m for all groups, or one row per group.
+        times : durations
+            Hours, or text such as "24h": one, or m for all groups, or one row per group.
 
         Returns
         -------
@@ -129,21 +137,23 @@ class StepCurves(Grouped):
         """
         return self._look_up(self.estimate, times)
 
-    def interval(self, times: npt.ArrayLike) -> Interval:
+    def interval(self, times: Durations) -> Interval:
         """Estimates with their pointwise intervals at `times`, as `at`; past the last time, the last ones.
 
         Returns
         -------
         relfit.base.results.Interval
-            Arrays of shape (groups,) or (groups, m); one label per group and time.
+            Arrays of shape (groups,) or (groups, m); one label per group and time. The status is ``ok``, ``no_limits``,
+            or ``beyond_data``: none of the group was observed at that time, and estimate and limits are those before.
         """
         estimate, low, high = (self._look_up(values, times) for values in (self.estimate, self.low, self.high))
         status = np.where(np.isnan(low) | np.isnan(high), "no_limits", "ok").astype(object)
-        at = np.asarray(times, dtype=np.float64)
+        at = durations("times", times, infinite=True)
+        status[self._beyond(at).reshape(status.shape)] = "beyond_data"
         rows = np.repeat(np.arange(self.n_groups), estimate.size // max(self.n_groups, 1))
         return Interval(self.quantity, self.method, self.level, at, estimate, low, high, status, self.groups[rows])
 
-    def sf(self, times: npt.ArrayLike) -> FloatArray:
+    def sf(self, times: Durations) -> FloatArray:
         """Reliability at `times`, as `at`; of a cumulative hazard H it is ``exp(-H)``.
 
         Raises
@@ -163,22 +173,29 @@ class StepCurves(Grouped):
         values = self.at(times)
         return values if self.quantity == "survival" else np.exp(-values)
 
-    def cdf(self, times: npt.ArrayLike) -> FloatArray:
+    def cdf(self, times: Durations) -> FloatArray:
         """Share that has failed by `times`."""
         return 1.0 - self.sf(times)
 
-    def cumulative_hazard(self, times: npt.ArrayLike) -> FloatArray:
+    def cumulative_hazard(self, times: Durations) -> FloatArray:
         """Cumulative hazard at `times`; of a survival function minus its log."""
         if self.quantity == "cumulative hazard":
             return self.at(times)
         with np.errstate(divide="ignore"):
             return -np.log(self.sf(times))
 
-    def conditional_sf(self, times: npt.ArrayLike, age: float) -> FloatArray:
-        """Probability of surviving `times` hours more at an `age` in hours; NaN where the curve is zero by then."""
+    def conditional_sf(self, times: Durations, age: float | str) -> FloatArray:
+        """Probability of surviving `times` hours more at an `age`; NaN where the data do not say.
+
+        That is where the curve is zero by that age, and beyond the last time observed, unless the curve is zero there.
+        """
+        start = float(durations("age", age))
+        until = durations("times", times, infinite=True) + start
         with np.errstate(invalid="ignore", divide="ignore"):
-            later, now = self.sf(np.asarray(times, dtype=np.float64) + age), self.sf(age)
-            return np.asarray(later / (now if later.ndim == 1 else now[:, None]))
+            later, now = self.sf(until), self.sf(start)
+            share = np.asarray(later / (now if later.ndim == 1 else now[:, None]))
+        unseen = self._beyond(until).reshape(share.shape) & (later > 0.0)
+        return np.where(unseen, np.nan, share)
 
     def quantile(self, probability: float) -> pd.DataFrame:
         """Time by which a share `probability` has failed; the interval inverts the pointwise intervals.
@@ -234,26 +251,28 @@ class StepCurves(Grouped):
 
     # ---------------------------------------------------------------- helpers
 
-    def _look_up(self, values: FloatArray, times: npt.ArrayLike) -> FloatArray:
+    def _beyond(self, times: FloatArray) -> BoolArray:
+        """Where times are past the end of observation, shape (groups, m); everywhere for a group without durations."""
+        return times_per_group(times, self.n_groups) > np.nan_to_num(self.seen_until(), nan=-1.0)[:, None]
+
+    def _look_up(self, values: FloatArray, times: Durations) -> FloatArray:
         wanted = times_per_group(times, self.n_groups)
         rows = places(self.times, self.offsets, wanted)
         padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
         out = padded[np.where(rows > 0, self.offsets[:-1, None] + rows - 1, values.size)]
-        return out[:, 0] if np.ndim(times) == 0 else out
+        return out[:, 0] if np.ndim(times) == 0 else out  # type: ignore[arg-type]
 
     def _survival_only(self, what: str) -> None:
         if self.quantity != "survival":
             raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
 
 
-def times_per_group(times: npt.ArrayLike, groups: int) -> FloatArray:
+def times_per_group(times: Durations, groups: int) -> FloatArray:
     """Times to look up as one row per group, shape (groups, m).
 
     An `ArgumentError` for times below zero or missing, or of a shape that does not fit.
     """
-    wanted = np.asarray(times, dtype=np.float64)
-    if np.isnan(wanted).any() or (wanted < 0.0).any():
-        raise ArgumentError("times to look up must be zero or more hours, none missing")
+    wanted = durations("times", times, infinite=True)
     if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
         raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")
     return np.broadcast_to(np.atleast_1d(wanted), (groups, wanted.shape[-1] if wanted.ndim else 1))

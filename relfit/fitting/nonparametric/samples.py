@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError
-from relfit.log.lifechecks import as_column
+from relfit.log.lifechecks import FURTHER, as_column
 from relfit.log.lifedata import LifeData
 
 __all__ = ["lives_of"]
@@ -22,11 +25,13 @@ def lives_of(
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
+    **columns: Any,
 ) -> LifeData:
-    """`LifeData` from any form of durations: `LifeData` itself, a log, or an array with flags, entry ages and groups.
+    """`LifeData` from any form of durations: `LifeData`, a log, a table, a mapping, or an array with flags and groups.
 
-    A `DataError` for arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An
-    `ArgumentError` for `observed`, `entry` or `by` beside data that have their own.
+    Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`. A `DataError` for
+    arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An `ArgumentError`
+    for `observed`, `entry` or `by` beside data that have their own, and columns of what is no table.
 
     Examples
     --------
@@ -34,10 +39,17 @@ def lives_of(
     LifeData: 2 durations in 1 group (1 observed, 1 censored, 0 of length zero), measure life
     >>> lives_of([5.0, 6.0, 7.0], by=["b", "a", "b"]).groups.tolist()
     ['a', 'b']
+    >>> table = pd.DataFrame({"hours": [5.0, 6.0], "design": ["a", "b"]})
+    >>> lives_of(table, duration="hours", by="design").groups.tolist()
+    ['a', 'b']
     """
     beside = {
         name: value for name, value in (("observed", observed), ("entry", entry), ("by", by)) if value is not None
     }
+    if isinstance(data, (pd.DataFrame, Mapping)):
+        return _of_table(data, beside, columns)
+    if columns:
+        raise _no_table(next(iter(columns)))
     lives: LifeData | None = data if isinstance(data, LifeData) else data.ttf() if hasattr(data, "ttf") else None
     if lives is not None:
         if beside:
@@ -70,6 +82,32 @@ def lives_of(
     table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}
     return LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+
+
+def _of_table(data: pd.DataFrame | Mapping[Any, Any], beside: dict[str, Any], columns: dict[str, Any]) -> LifeData:
+    if isinstance(data, pd.DataFrame):
+        lives = LifeData.from_frame(data, **columns, **beside)
+    elif columns:
+        raise _no_table(next(iter(columns)))
+    elif beside:
+        remedy = "LifeData.from_groups(durations, observed) takes a mapping of each"
+        raise ArgumentError(f"{next(iter(beside))}= goes with an array, not with a mapping", remedy=remedy)
+    else:
+        lives = LifeData.from_groups(data)
+    if not lives.durations.size:
+        raise DataError("there are no durations", remedy="give one or more")
+    return lives
+
+
+def _no_table(name: str) -> ArgumentError:
+    """The error of an argument that only a table could have."""
+    if name in ("duration", *FURTHER):
+        remedy = "leave it out" if name == "duration" else f"rf.LifeData.from_array takes {name}= as an array"
+        return ArgumentError(f"{name}= names a column of a table, and the durations are not a table", remedy=remedy)
+    near = ["observed"] if "event" in name else get_close_matches(name, ["observed", "entry", "by"], n=1)
+    return ArgumentError(
+        f"no argument {name!r}", remedy=f"did you mean {near[0]}=?" if near else "use observed=, entry= or by="
+    )
 
 
 def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:

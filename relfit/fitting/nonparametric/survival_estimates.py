@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,17 +33,19 @@ def kaplan_meier(
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
     level: float = 0.95,
+    **columns: Any,
 ) -> StepCurves:
     """Product-limit estimate of the survival function of every group (Kaplan and Meier 1958).
 
     Right censoring, delayed entry (left truncation) and weights are accounted for. A duration censored at the time of a
-    failure counts as at risk then; one that enters at that time does not, unless it entered at 0.
+    failure counts as at risk then; one that enters at that time does not, unless it entered at 0. One that ended at the
+    age at which it entered is at risk at that age alone.
 
     Parameters
     ----------
-    data : array_like of float, shape (n,), LifeData or FailureLog
+    data : array_like of float, shape (n,), LifeData, FailureLog or pandas.DataFrame
         Hours, without intervals and right truncation; of a log its times to failure. In two dimensions each row is a
-        group.
+        group. Of a table, `observed`, `entry` and `by` name columns, as for `relfit.fit`.
     observed : array_like of bool, shape (n,), optional
         Whether each ended in a failure; all by default.
     entry : array_like of float, shape (n,), optional
@@ -52,6 +55,8 @@ def kaplan_meier(
     level : float
         Level of the pointwise intervals, which are normal on the scale of the log cumulative hazard, with Greenwood's
         variance; between 0 and 1.
+    **columns
+        Of a table, the columns ``duration``, ``weights``, ...; see `LifeData.from_frame`.
 
     Returns
     -------
@@ -76,7 +81,7 @@ def kaplan_meier(
     ([0.0541, 0.0541, 0.0], [0.9452, 0.9452, 0.9452])
     """
     z = normal_quantile(level)
-    data = lives_of(data, observed, entry, by)
+    data = lives_of(data, observed, entry, by, **columns)
     sets = _risk_sets(data, "Kaplan-Meier")
     at_risk, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
     alive = at_risk - failed
@@ -109,12 +114,13 @@ def nelson_aalen(
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
     level: float = 0.95,
+    **columns: Any,
 ) -> StepCurves:
     """Cumulative hazard of every group (Nelson 1972, Aalen 1978), with delayed entry and weights.
 
     Parameters
     ----------
-    data, observed, entry, by
+    data, observed, entry, by, **columns
         As for `kaplan_meier`.
     level : float
         Level of the pointwise intervals, which are normal on the log scale; between 0 and 1.
@@ -143,7 +149,7 @@ def nelson_aalen(
     [0.25, 1.0833, 2.0833]
     """
     z = normal_quantile(level)
-    data = lives_of(data, observed, entry, by)
+    data = lives_of(data, observed, entry, by, **columns)
     sets = _risk_sets(data, "Nelson-Aalen")
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
