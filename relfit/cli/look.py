@@ -75,6 +75,7 @@ def fit(
         fit_in_parts(reading, fitting, families, json, out)
         return
     from relfit.cli import observations
+    from relfit.io.life_flags import UNFLAGGED
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         chosen = reading.study(reading.read()).period
@@ -132,6 +133,7 @@ def fit(
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
     by_group = [f"Fits by group (hours, {100 * level:g} % intervals)", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
+    lines += [f"{UNFLAGGED[:1].upper()}{UNFLAGGED[1:]}."] if UNFLAGGED in log.source.notes else []
     lines += [_NOTHING_FITTED] if nothing else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]

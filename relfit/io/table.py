@@ -26,6 +26,7 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
+from relfit.io.life_flags import UNFLAGGED, ended
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.listed_nodes import listed
 from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
@@ -46,6 +47,7 @@ _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
+_NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -323,9 +325,8 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
-        true, is_flag = columns.flags(flag)
-        rejections.reject(~is_flag, "neither true nor false", columns.named(flag))
-        observed = true == (flag == "observed")
+        observed, is_flag = ended(columns.table, columns.names[flag], flag)
+        rejections.reject(~is_flag, _NO_FLAG, columns.names[flag])
     good = rejections.settle(strict)
     lifetimes = lifetimes_frame(
         system=columns.category("system", columns.mapping.system_name)[good],
@@ -353,6 +354,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (
         columns.taken,
+        *([] if flag in columns or columns.mapping.observed == "" else [UNFLAGGED]),
         *columns.questions(),
         *columns.table.notes,
         "the durations carry no dates; the window shown is a placeholder",
