@@ -107,9 +107,10 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
                 alpha=0.5,
                 label=f"{family} ({(best == family).sum():,})" if nth == 0 else None,
             )
-    times, survival = kaplan_meier(fits.lives.pooled()).group(0)
-    thin = _thinned(times, DRAWN_STEPS)
-    ax.step(times[thin], 1.0 - survival[thin], where="post", color=style.INK, linewidth=2.2, label="all together")
+    if not fits.lives.shared:
+        times, survival = kaplan_meier(fits.lives.pooled()).group(0)
+        thin = _thinned(times, DRAWN_STEPS)
+        ax.step(times[thin], 1.0 - survival[thin], where="post", color=style.INK, linewidth=2.2, label="all together")
     ax.set_xscale("log")
     style.decades(ax.xaxis, grid[0], grid[-1])
     ax.set_xlim(grid[0], grid[-1])
