@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.text import count
 from relfit.log.lifechecks import as_column
 from relfit.log.lifedata import LifeData
 
@@ -25,8 +27,8 @@ def lives_of(
 ) -> LifeData:
     """`LifeData` from any form of durations: `LifeData` itself, a log, or an array with flags, entry ages and groups.
 
-    A `DataError` for arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An
-    `ArgumentError` for `observed`, `entry` or `by` beside data that have their own.
+    A `DataError` for arrays whose shapes do not fit, flags that are neither true nor false, a duration without a group,
+    and no duration at all. An `ArgumentError` for `observed`, `entry` or `by` beside data that have their own.
 
     Examples
     --------
@@ -65,11 +67,19 @@ def lives_of(
         return LifeData.from_array(values, flags, entry=entry)
     if len(shape) == 2:
         raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
-    table = {"duration": values, "by": np.asarray(by, dtype=object)}
+    labels = np.asarray(by, dtype=object)
+    if (missing := pd.isna(labels)).any():
+        raise DataError(
+            f"by= names no group for {count(int(missing.sum()), 'duration')}, first in row {int(missing.argmax())}",
+            remedy="name their group, or leave such durations out",
+        )
+    table = {"duration": values, "by": labels}
     table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
     table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}
-    return LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+    lives = LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+    name = getattr(by, "name", None)
+    return lives if name is None else replace(lives, groups=lives.groups.rename(name))
 
 
 def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
