@@ -244,7 +244,7 @@ def _told(place: Path, tally: _Tally) -> StoredFits:
     names = ["best", "ok", *sorted({status for _, status in tally.status} - {"best", "ok"})]
     counts = np.array([[tally.status[family, name] for name in names] for family in families])
     missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.named, tally.listed)
-    question = question_of(missing, tally.named)
+    question = question_of(missing, tally.named, tally.twice)
     notes = (*([] if question is None else [question]), *tally.notes)
     status = pd.DataFrame(counts, index=pd.Index(families, name="family"), columns=names)
     left_out = {name: number for name, number in tally.left_out.items() if number}

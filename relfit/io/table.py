@@ -159,7 +159,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         "detail": columns.category("detail"),
         "scope": scope,
     }
-    said = [columns.taken, *columns.questions()]
+    said = [columns.taken, *_without_start(columns, start), *columns.questions()]
     columns.table.forget()
     content.forget()
     if not good.all():
@@ -172,6 +172,19 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         said.append(f"failures are rows with {mapping.failures}; {calm} only say that their nodes were there")
     latest = max(every[name].max() for name in ("start", "end") if every[name].notna().any())
     return _log(columns, content, events, attributes, folder, latest, said, every)
+
+
+def _without_start(columns: Columns, start: pd.Series) -> list[str]:
+    """A note on rows without a failure, where a table of failures may hold units that did not fail."""
+    empty = columns.empty("start") & start.isna().to_numpy()
+    if not empty.any():
+        return []
+    name = columns.names["start"]
+    rows = count(int(empty.sum()), "row has", "rows have")
+    return [
+        f"{rows} no {name!r} and {'is' if empty.sum() == 1 else 'are'} rejected; if that means that the unit still runs, "
+        "give durations with a flag (docs/lives.md)"
+    ]
 
 
 def _scopes(columns: Columns) -> pd.Series:

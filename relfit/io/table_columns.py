@@ -317,14 +317,20 @@ class Columns:
     def _cell(self, field: str, row: int) -> str:
         return cell_text(self.values(field)[row])
 
+    def empty(self, field: str) -> BoolArray:
+        """Where a field has no value."""
+        values = self.values(field)
+        empty = pc.is_null(values).to_numpy()
+        if _is_text(values):
+            empty = empty | pc.fill_null(pc.equal(as_text_array(values), ""), True).to_numpy(zero_copy_only=False)
+        return np.asarray(empty, dtype=np.bool_)
+
     def hours(self, field: str, *, required: bool = False) -> FloatArray:
         """The durations of a field in hours, NaN where empty or rejected."""
         values, column = self.values(field), self.names[field]
         decimal = self.mapping.decimal
         length = durations(values, unit_in_hours(self.mapping.duration_unit), decimal)
-        empty = pc.is_null(values).to_numpy()
-        if _is_text(values):
-            empty = empty | pc.fill_null(pc.equal(as_text_array(values), ""), True).to_numpy(zero_copy_only=False)
+        empty = self.empty(field)
         bad = ~empty & ~np.isfinite(length)
         self.rejections.reject(bad, lambda row: no_length(self._cell(field, row), decimal), column)
         with np.errstate(invalid="ignore"):

@@ -236,7 +236,7 @@ class Tables:
                 "rate: over what time was observed? Give window_start=... and window_end=..., or snapshots of several "
                 "times"
             )
-        return question_of(self.unseen_nodes, self.nodes_with_records)
+        return question_of(self.unseen_nodes, self.nodes_with_records, self.nodes_with_one_or_two[1])
 
     def ask(self) -> None:
         """Raise a `DataError` with the `question`, if there is one."""
@@ -326,14 +326,27 @@ def unseen(once: int, twice: int, named: int, listed: int) -> int:
     return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
 
 
-def question_of(unseen_nodes: int, seen: int) -> str | None:
-    """What the user must answer before results for one node can be given; None if nothing."""
+def question_of(unseen_nodes: int, seen: int, twice: int) -> str | None:
+    """What the user must answer before results for one node can be given; None if nothing.
+
+    Without nodes that failed `twice`, the estimate of those unseen is no number to give.
+
+    Examples
+    --------
+    >>> question_of(40755, 286, 0).partition(":")[0]
+    'only nodes that failed are known (286), none of them twice, so how many more there are is not known and nothing is \
+said of one node'
+    """
     if not unseen_nodes:
         return None
+    known = f"only nodes that failed are known ({seen:,})"
+    if twice:
+        more = f", and at least {count(unseen_nodes, 'more is', 'more are')} likely, so nothing is said of one node"
+    else:
+        more = ", none of them twice, so how many more there are is not known and nothing is said of one node"
     return (
-        f"only nodes that failed are known ({seen:,}), and at least {count(unseen_nodes, 'more is', 'more are')} "
-        "likely, so nothing is said of one node: how many are there? Give --n-nodes NUMBER or --population FILE "
-        "(n_nodes or population in Python)"
+        f"{known}{more}: how many are there? Give --n-nodes NUMBER or --population FILE (n_nodes or population in "
+        "Python)"
     )
 
 
