@@ -19,8 +19,8 @@ def observed_together(times: rf.LifeData, level: float) -> list[str]:
     """The mean and median of all times, whatever group they are of; where they share hours, what has them."""
     if times.shared and times.n_groups > 1:
         return [
-            f"The {times.n_groups:,} groups share the same hours; --per all (lifetimes) or --per system (events) has the "
-            "times to failure of them together."
+            f"The {times.n_groups:,} groups share the same hours; --per all (lifetimes) or --per system (events) has "
+            "their times to failure together."
         ]
     observed = observed_times(times.pooled(), level)
     together = f", all {times.n_groups:,} groups together" if times.n_groups > 1 else ""

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray
 from relfit.base.errors import ReadError
-from relfit.io.parsing.flags import ended_flags
+from relfit.io.parsing.flag_words import ended_flags
 from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.table_mapping import COMMON_NAMES, guessed
 

@@ -181,10 +181,7 @@ def _without_start(columns: Columns, start: pd.Series) -> list[str]:
         return []
     name = columns.names["start"]
     rows = count(int(empty.sum()), "row has", "rows have")
-    return [
-        f"{rows} no {name!r} and {'is' if empty.sum() == 1 else 'are'} rejected; if that means that the unit still runs, "
-        "give durations with a flag (docs/lives.md)"
-    ]
+    return [f"{rows} no {name!r}; if such a unit still runs, give durations with a flag instead (docs/lives.md)"]
 
 
 def _scopes(columns: Columns) -> pd.Series:

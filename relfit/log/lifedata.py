@@ -381,7 +381,7 @@ class LifeData(Result, Ragged):
         return self._part(slice(None), np.ones(size, np.int64), pd.RangeIndex(size, name="group"), None)
 
     def pooled(self) -> LifeData:
-        """All durations as one sample; a `DataError` for groups that share their hours, each of which would count twice."""
+        """All durations as one sample; a `DataError` for groups that share their hours."""
         if self.shared and self.n_groups > 1:
             raise DataError(
                 "these groups share the same hours, which would count once for each",

@@ -78,8 +78,8 @@ def lives_of(
     table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}
     lives = LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
-    name = getattr(by, "name", None)
-    return lives if name is None else replace(lives, groups=lives.groups.rename(name))
+    title = getattr(by, "name", None)  # of a Series
+    return lives if title is None else replace(lives, groups=lives.groups.rename(title))
 
 
 def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
