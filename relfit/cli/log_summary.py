@@ -128,8 +128,6 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
 
 def _listing(log: rf.FailureLog, about: dict[str, Any]) -> str:
     """Who says which nodes there are."""
-    from relfit.log.tables import NOT_SEEN
-
     nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
     if not listed:
         others = f", {quiet:,} of them without a failure" if quiet else ""
