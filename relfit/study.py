@@ -30,6 +30,7 @@ from relfit.fleet.calibration import Parameters, calibrate
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
 from relfit.log.durations import Rules
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import check_log
 from relfit.planning.job_questions import WhatIf, what_if
 
 __all__ = ["Study"]
@@ -90,6 +91,7 @@ class Study:
         level: float = 0.95,
         rng: Seed = 0,
     ) -> None:
+        check_log(log)
         Rules(first=first)
         self.log, self.asked_period, self.at, self.horizon = log, period, checked_at(at), horizon
         self.window, self.group, self.first, self.rng = window, group, first, rng

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.base.text import count, duration
 from relfit.cli import options as opt
+
+if TYPE_CHECKING:
+    from relfit.base.arrays import BoolArray
 
 __all__ = ["brief", "complete"]
 
@@ -82,9 +85,17 @@ def _window(about: dict[str, Any]) -> list[str]:
 def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """The open question, what the first record was taken for, and the causes."""
     question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
-    lives = [] if about["lifetimes"] is None else [f"lifetimes {about['lifetimes']:,}, complete or censored"]
+    lives = [] if log.lifetimes is None else [f"lifetimes {_ended(log.lifetimes['observed'].to_numpy(bool))}"]
     causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
     return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
+
+
+def _ended(observed: BoolArray) -> str:
+    """How many lifetimes there are, and how many of them are complete and censored."""
+    size, complete = observed.size, int(observed.sum())
+    if complete == size:
+        return f"{size:,}, all complete"
+    return f"{size:,}: {complete:,} complete, {size - complete:,} censored (still running)"
 
 
 def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:

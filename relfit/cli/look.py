@@ -75,12 +75,15 @@ def fit(
         fit_in_parts(reading, fitting, families, json, out)
         return
     from relfit.cli import observations
+    from relfit.io.life_flags import UNFLAGGED
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
-        chosen = reading.study(reading.read()).period
+        everything = reading.read()
+        chosen = reading.study(everything).period
         log = chosen.log
         steps.next()
-        if fitting.measure == "ttf" and fitting.per in ("node", "all"):
+        if fitting.measure == "ttf" and fitting.per in ("node", "all") and log.question is not None:
+            everything.ask()  # with the numbers that info gives
             log.ask()
         per = fitting.per
         if fitting.measure == "ttr":
@@ -132,7 +135,8 @@ def fit(
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
     by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
-    lines += [_NOTHING_FITTED] if nothing else []
+    lines += [f"{UNFLAGGED[:1].upper()}{UNFLAGGED[1:]}."] if UNFLAGGED in log.source.notes else []
+    lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]
         lines += observations.observed_by_group(observed)

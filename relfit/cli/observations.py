@@ -16,7 +16,12 @@ _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 def observed_together(times: rf.LifeData, level: float) -> list[str]:
-    """The mean and median of all times, whatever group they are of."""
+    """The mean and median of all times, whatever group they are of; where they share hours, what has them."""
+    if times.shared and times.n_groups > 1:
+        return [
+            f"The {times.n_groups:,} groups share the same hours; --per all (lifetimes) or --per system (events) has "
+            "their times to failure together."
+        ]
     observed = observed_times(times.pooled(), level)
     together = f", all {times.n_groups:,} groups together" if times.n_groups > 1 else ""
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]

@@ -24,7 +24,7 @@ from relfit.fitting._fit import fit
 from relfit.fitting.families import CORE
 from relfit.io.node_parts import NodeParts, set_apart
 from relfit.log.failurelog import FailureLog
-from relfit.log.tables import question_of, unseen
+from relfit.log.unseen_nodes import question_of, unseen
 
 __all__ = ["StoredFits", "fit_stored"]
 
@@ -244,7 +244,7 @@ def _told(place: Path, tally: _Tally) -> StoredFits:
     names = ["best", "ok", *sorted({status for _, status in tally.status} - {"best", "ok"})]
     counts = np.array([[tally.status[family, name] for name in names] for family in families])
     missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.named, tally.listed)
-    question = question_of(missing, tally.named)
+    question = question_of(missing, tally.named, tally.twice)
     notes = (*([] if question is None else [question]), *tally.notes)
     status = pd.DataFrame(counts, index=pd.Index(families, name="family"), columns=names)
     left_out = {name: number for name, number in tally.left_out.items() if number}

@@ -20,6 +20,7 @@ from relfit.fitting.goodness_of_fit import resamples_checked
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
+from relfit.log.tables import check_log
 
 __all__ = ["SizeFits", "fit_by_size"]
 
@@ -154,6 +155,7 @@ def fit_by_size(
     >>> fits.to_frame()[["order", "nodes", "failures"]].drop_duplicates().values.tolist()
     [['given', 2, 10], ['given', 64, 363], ['random', 2, 10], ['random', 64, 316]]
     """
+    check_log(log)
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates, and no instants of failure to pool")
     if len(log.systems) != 1:

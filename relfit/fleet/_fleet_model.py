@@ -22,7 +22,7 @@ from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_o
 from relfit.fleet.scope_rates import rates_of
 from relfit.log.durations import Rules
 from relfit.log.failurelog import FailureLog
-from relfit.log.tables import made_once
+from relfit.log.tables import check_log, made_once
 
 __all__ = ["FleetModel", "fleet_model"]
 
@@ -86,6 +86,7 @@ def fleet_model(
     >>> model.interval("reliability", "24h", size=64, placement="packed").estimate.round(2).tolist()
     0.31
     """
+    check_log(log)
     share("level", level, zero=False, one=False)
     Rules(first=first)
     at = checked_at(at)

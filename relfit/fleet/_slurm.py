@@ -22,7 +22,7 @@ from relfit.base.text import count, number
 from relfit.base.writing import check_writable, complete
 from relfit.fleet._fleet_model import fleet_model
 from relfit.log.failurelog import FailureLog
-from relfit.log.tables import NOT_SEEN
+from relfit.log.tables import NOT_SEEN, check_log
 
 __all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
 
@@ -76,6 +76,7 @@ def slurm_nodes(
     >>> nodes.table[["node", "feature"]].iloc[0].tolist(), int(nodes.table["weight"].iloc[0])
     (['n000', 'mtbf_mid'], 79)
     """
+    check_log(log)
     model = fleet_model(log, period, first=first, rng=rng)
     names = model.places.nodes.get_level_values(-1).astype(str)
     if not names.is_unique:

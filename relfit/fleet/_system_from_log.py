@@ -15,6 +15,7 @@ from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.fleet._fleet_model import fleet_model
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import check_log
 from relfit.system import System, system_from_fits
 
 __all__ = ["system_from_log"]
@@ -68,6 +69,7 @@ def system_from_log(
     >>> bool(system.interval("reliability", "1h", n_draws=199).low < system.reliability("1h"))
     True
     """
+    check_log(log)
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError(
             "this log holds complete lifetimes, so the age of a node at an instant is not known",

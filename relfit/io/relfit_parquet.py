@@ -27,6 +27,7 @@ from relfit.base.writing import complete, guarded_table
 from relfit.io.parsing.opening import MAX_SIZE, Content
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Source, Window
+from relfit.log.tables import check_log
 
 __all__ = [
     "READER",
@@ -71,6 +72,7 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     DataError
         When Parquet cannot hold a text, or the log has no events to write as a table.
     """
+    check_log(log)
     place = Path(path)
     if by is not None:
         return _write_parts(log, place, by)

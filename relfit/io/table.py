@@ -26,6 +26,7 @@ from relfit.io.frames import (
     source_of,
     text_column,
 )
+from relfit.io.life_flags import UNFLAGGED, ended
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.listed_nodes import listed
 from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
@@ -46,6 +47,7 @@ _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
+_NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -157,7 +159,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         "detail": columns.category("detail"),
         "scope": scope,
     }
-    said = [columns.taken, *columns.questions()]
+    said = [columns.taken, *_without_start(columns, start), *columns.questions()]
     columns.table.forget()
     content.forget()
     if not good.all():
@@ -170,6 +172,16 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         said.append(f"failures are rows with {mapping.failures}; {calm} only say that their nodes were there")
     latest = max(every[name].max() for name in ("start", "end") if every[name].notna().any())
     return _log(columns, content, events, attributes, folder, latest, said, every)
+
+
+def _without_start(columns: Columns, start: pd.Series) -> list[str]:
+    """A note on rows without a failure, where a table of failures may hold units that did not fail."""
+    empty = columns.empty("start") & start.isna().to_numpy()
+    if not empty.any():
+        return []
+    name = columns.names["start"]
+    rows = count(int(empty.sum()), "row has", "rows have")
+    return [f"{rows} no {name!r}; if such a unit still runs, give durations with a flag instead (docs/lives.md)"]
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -323,9 +335,8 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
-        true, is_flag = columns.flags(flag)
-        rejections.reject(~is_flag, "neither true nor false", columns.named(flag))
-        observed = true == (flag == "observed")
+        observed, is_flag = ended(columns.table, columns.names[flag], flag)
+        rejections.reject(~is_flag, _NO_FLAG, columns.names[flag])
     good = rejections.settle(strict)
     lifetimes = lifetimes_frame(
         system=columns.category("system", columns.mapping.system_name)[good],
@@ -353,6 +364,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (
         columns.taken,
+        *([] if flag in columns or columns.mapping.observed == "" else [UNFLAGGED]),
         *columns.questions(),
         *columns.table.notes,
         "the durations carry no dates; the window shown is a placeholder",

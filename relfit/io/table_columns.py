@@ -19,9 +19,11 @@ from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ReadError, Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
+from relfit.io.life_flags import flag_of_lives
+from relfit.io.parsing.flag_words import flags
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
-from relfit.io.parsing.times import durations, flags, instants, unsaid
+from relfit.io.parsing.times import durations, instants, unsaid
 from relfit.io.parsing.unread_texts import is_clock, is_number, no_length, no_time
 from relfit.io.table_mapping import (
     COMMON_NAMES,
@@ -113,12 +115,17 @@ class Columns:
             names["state"] = state
         header = without_false_times(table.columns, mapping)
         names |= guessed(header, dates_as_starts(open_fields, table.columns, mapping), names.values())
+        if "start" not in names and not mapping.state:
+            names.pop("state", None)  # a state has a time; without one the column may be a flag of durations
         if "duration" in names:
             mapping = _with_unit_of(names["duration"], mapping)
         elif "duration" not in off and not {"end", "state"} & set(names):
             mapping = _with_unit_in_name(table.header, names, mapping)
         mapping = with_decimal_of(table.columns.get(names.get("duration", "")), mapping)
-        if "start" in names or "duration" not in names:
+        if "start" not in names and "duration" in names:
+            if not {"observed", "censored"} & set(names) and "observed" not in off:
+                names |= flag_of_lives(table, names.values())
+        else:
             for field in {"observed", "censored", "entry"} - {f for f in names if getattr(mapping, f)}:
                 if field in names and not flags(table.columns[names[field]])[1].any():
                     del names[field]  # beside dates this is an ordinary column, not a flag
@@ -310,14 +317,22 @@ class Columns:
     def _cell(self, field: str, row: int) -> str:
         return cell_text(self.values(field)[row])
 
-    def hours(self, field: str, *, required: bool = False) -> FloatArray:
-        """The durations of a field in hours, NaN where empty or rejected."""
-        values, column = self.values(field), self.names[field]
-        length = durations(values, unit_in_hours(self.mapping.duration_unit), self.mapping.decimal)
+    def empty(self, field: str) -> BoolArray:
+        """Where a field has no value."""
+        values = self.values(field)
         empty = pc.is_null(values).to_numpy()
         if _is_text(values):
             empty = empty | pc.fill_null(pc.equal(as_text_array(values), ""), True).to_numpy(zero_copy_only=False)
-        self.rejections.reject(~empty & ~np.isfinite(length), lambda row: no_length(self._cell(field, row)), column)
+        return np.asarray(empty, dtype=np.bool_)
+
+    def hours(self, field: str, *, required: bool = False) -> FloatArray:
+        """The durations of a field in hours, NaN where empty or rejected."""
+        values, column = self.values(field), self.names[field]
+        decimal = self.mapping.decimal
+        length = durations(values, unit_in_hours(self.mapping.duration_unit), decimal)
+        empty = self.empty(field)
+        bad = ~empty & ~np.isfinite(length)
+        self.rejections.reject(bad, lambda row: no_length(self._cell(field, row), decimal), column)
         with np.errstate(invalid="ignore"):
             self.rejections.reject(length < 0, "a negative duration", column)
             self.rejections.reject(length > _LONGEST, "a duration of more than 285 years", column)

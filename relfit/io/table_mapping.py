@@ -109,7 +109,7 @@ _AMBIGUOUS = {
 }
 """Names of times that may also be those of states, flags or numbers: the values decide."""
 _LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
-_DECIMAL = re.compile(r"-?\d+(,\d+)?")
+_DECIMAL = re.compile(r"-?\d+(,\d+)?|-?[1-9]\d{0,2}(\.\d{3})+,\d+")
 _LOOKED_AT = 1000  # rows
 
 
@@ -142,7 +142,7 @@ class TableMapping(BaseModel):
     day_first : bool
         Whether 02/03/2024 is the second of March; detected by default, an error where the dates do not tell.
     decimal : {".", ","}
-        The decimal separator of durations.
+        The decimal separator of durations. With a comma, points before it separate thousands, as in 1.234,5.
     time_origin, time_unit : str
         Times are numbers since this instant, in this unit.
     duration_unit : str
@@ -279,9 +279,9 @@ def with_decimal_of(column: pa.ChunkedArray | None, mapping: TableMapping) -> Ta
 
     Examples
     --------
-    >>> columns = [pa.chunked_array([texts]) for texts in (["58,1", "-3", ""], ["1,200"], ["58,1", "2h"])]
-    >>> [with_decimal_of(column, TableMapping()).decimal for column in columns]
-    [',', '.', '.']
+    >>> lists = (["58,1", "-3", ""], ["1,5", "1.234,5"], ["1,200"], ["58,1", "2h"])
+    >>> [with_decimal_of(pa.chunked_array([texts]), TableMapping()).decimal for texts in lists]
+    [',', ',', '.', '.']
     """
     if column is None:
         return mapping

@@ -90,7 +90,10 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
     """
     rules = rules or Rules()
     if log.lifetimes is None:
-        return _failures(log, outages_of(log, per, rules.overlaps), rules, log.question if per == "node" else None)
+        times = _failures(log, outages_of(log, per, rules.overlaps), rules, log.question if per == "node" else None)
+        # groups by a column of events, which nodes do not have, are all watched for as long as the whole log
+        shared = per != "node" and per not in log.population.columns
+        return replace(times, lives=replace(times.lives, shared=True)) if shared else times
     if rules.since is not None or rules.until is not None:
         raise ArgumentError(
             "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
@@ -304,7 +307,8 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     """Durations that the source gives itself."""
     names = [str(c) for c in table.columns if c not in ("duration", "observed", "entry", "line")]
-    if per == "cause" and "cause" in names:  # every life is one of each cause, which other causes censor
+    shared = per == "cause" and "cause" in names
+    if shared:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())
         of = [table.assign(observed=table["observed"] & (table["cause"] == cause), cause=cause) for cause in causes]
         table = pd.concat(of, ignore_index=True) if of else table
@@ -319,7 +323,6 @@ def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     rows = np.flatnonzero(keep)[np.argsort(code[keep], kind="stable")]
     offsets = offsets_of(np.bincount(code[rows], minlength=len(groups)))
     entry = table["entry"].to_numpy(dtype=float)[rows] if "entry" in table else None
-    lives = LifeData(
-        duration[rows], observed[rows], offsets, groups, "ttf", counts, ("times as the source gives them",), entry=entry
-    )
+    note = ("times as the source gives them",)
+    lives = LifeData(duration[rows], observed[rows], offsets, groups, "ttf", counts, note, entry=entry, shared=shared)
     return Durations(lives, rows, rows)

@@ -61,6 +61,8 @@ class LifeData(Result, Ragged):
         True for a time in progress at an unknown age when observation began, in a fleet in steady state; its duration
         runs from then. The likelihood is ``S(x) / mean`` if it ended, and the integral of ``S`` beyond ``x`` over the
         mean if not. It has neither truncation nor interval.
+    shared : bool
+        Whether the groups share the same hours, as causes of failure do; then they cannot be pooled.
 
     Raises
     ------
@@ -92,6 +94,7 @@ class LifeData(Result, Ragged):
     weights: IntArray | None = None
     limit: FloatArray | None = None
     stationary: BoolArray | None = None
+    shared: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "offsets", np.ascontiguousarray(self.offsets, dtype=np.int64))
@@ -383,7 +386,12 @@ class LifeData(Result, Ragged):
         return self._part(slice(None), np.ones(size, np.int64), pd.RangeIndex(size, name="group"), None)
 
     def pooled(self) -> LifeData:
-        """All durations as one sample."""
+        """All durations as one sample; a `DataError` for groups that share their hours."""
+        if self.shared and self.n_groups > 1:
+            raise DataError(
+                "these groups share the same hours, which would count once for each",
+                remedy="take the times of all of them together: log.ttf('all'), or log.ttf('system') for events",
+            )
         counts = None if self.counts is None else self.counts.sum().to_frame("all").T
         return self._part(slice(None), [self.durations.size], pd.Index(["all"], name="group"), counts)
 
@@ -392,7 +400,10 @@ class LifeData(Result, Ragged):
     ) -> LifeData:
         columns = {name: values[rows] for name, values in self.further().items()}
         lengths, observed = self.durations[rows], self.observed[rows]
-        return LifeData(lengths, observed, offsets_of(sizes), groups, self.measure, counts, self.notes, **columns)
+        offsets = offsets_of(sizes)
+        return LifeData(
+            lengths, observed, offsets, groups, self.measure, counts, self.notes, **columns, shared=self.shared
+        )
 
     def further(self) -> dict[str, Any]:
         """Those of `upper`, `entry`, `exit`, `weights`, `limit` and `stationary` that are not None, by name."""

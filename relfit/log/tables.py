@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from inspect import signature
+from pathlib import PurePath
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from relfit.base.numeric.ordering import natural_order, renumbered
 from relfit.base.sealed import seal_tables
 from relfit.base.text import count
 from relfit.base.units import instant
+from relfit.log.unseen_nodes import question_of, unseen
 
 __all__ = [
     "EVENT_COLUMNS",
@@ -32,14 +33,13 @@ __all__ = [
     "Source",
     "Tables",
     "Window",
+    "check_log",
     "first_of_pairs",
     "group_codes",
     "made_once",
     "pair_codes",
     "pairs",
     "places_of_pairs",
-    "question_of",
-    "unseen",
 ]
 
 NOT_SEEN = "not seen"  # what nodes are called of which only the number is known, with a number of their own
@@ -52,7 +52,6 @@ T = TypeVar("T")
 STILL_GOING_ON = "still going on when observation ended"
 FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
 _BEFORE = " (before the selection)"
-_MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
 
@@ -236,7 +235,7 @@ class Tables:
                 "rate: over what time was observed? Give window_start=... and window_end=..., or snapshots of several "
                 "times"
             )
-        return question_of(self.unseen_nodes, self.nodes_with_records)
+        return question_of(self.unseen_nodes, self.nodes_with_records, self.nodes_with_one_or_two[1])
 
     def ask(self) -> None:
         """Raise a `DataError` with the `question`, if there is one."""
@@ -269,10 +268,36 @@ class Tables:
         return first, last
 
 
+def check_log(log: object) -> None:
+    """Raise an `ArgumentError` that says what to give instead, for anything but a log.
+
+    Examples
+    --------
+    >>> check_log("failures.csv")
+    Traceback (most recent call last):
+    relfit.base.errors.ArgumentError: 'failures.csv' is no log; read the file: rf.read('failures.csv')
+    """
+    if isinstance(log, Tables):
+        return
+    what, remedy = f"a {type(log).__name__} is no log", "give a log as read by rf.read('log.csv')"
+    if isinstance(log, pd.DataFrame):
+        remedy = "read the table: rf.read(table)"
+    elif isinstance(log, (str, PurePath)):
+        what, remedy = f"{str(log)!r} is no log", f"read the file: rf.read({str(log)!r})"
+    elif hasattr(log, "durations"):
+        remedy = "fit durations with rf.fit(lives), or give the log that they are of"
+    elif hasattr(log, "log"):
+        remedy = "give its log, as study.log"
+    elif log is None:
+        what = "None is no log"
+    raise ArgumentError(what, remedy=remedy)
+
+
 def made_once(function: Callable[P, T]) -> Callable[P, T]:
     """A function of a log and options that answers once: the log, which never changes, keeps the answer.
 
-    An answer is not kept if it was drawn from a generator, or if an option cannot be hashed.
+    An answer is not kept if it was drawn from a generator, or if an option cannot be hashed. Anything but a log is
+    refused by `check_log`.
 
     Examples
     --------
@@ -287,6 +312,8 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
     def answer(*arguments: P.args, **options: P.kwargs) -> T:
         bound = names.bind(*arguments, **options)
         bound.apply_defaults()
+        if "log" in bound.arguments:
+            check_log(bound.arguments["log"])
         log, *values = (value for name, value in bound.arguments.items() if name != "progress")
         key = (function, *(tuple(value) if isinstance(value, list) else value for value in values))
         if not isinstance(log, Tables) or not all(map(_can_be_looked_up, key)):
@@ -305,36 +332,6 @@ def _can_be_looked_up(value: object) -> bool:
     except TypeError:
         return False
     return not isinstance(value, np.random.Generator)
-
-
-def unseen(once: int, twice: int, named: int, listed: int) -> int:
-    """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
-
-    Parameters
-    ----------
-    once, twice, named : int
-        Nodes with one record, with two, with any.
-    listed : int
-        These and the nodes that are listed without a record.
-
-    Examples
-    --------
-    >>> unseen(40, 10, 60, 60), unseen(3, 10, 60, 60), unseen(40, 10, 60, 150)
-    (71, 0, 0)
-    """
-    least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
-    return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
-
-
-def question_of(unseen_nodes: int, seen: int) -> str | None:
-    """What the user must answer before results for one node can be given; None if nothing."""
-    if not unseen_nodes:
-        return None
-    return (
-        f"only nodes that failed are known ({seen:,}), and at least {count(unseen_nodes, 'more is', 'more are')} "
-        "likely, so nothing is said of one node: how many are there? Give --n-nodes NUMBER or --population FILE "
-        "(n_nodes or population in Python)"
-    )
 
 
 def pair_codes(frame: pd.DataFrame) -> IntArray:

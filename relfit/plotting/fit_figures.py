@@ -100,9 +100,10 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
                 alpha=0.5,
                 label=f"{family} ({(best == family).sum():,})" if nth == 0 else None,
             )
-    begun, times, failed = _empirical(fits.lives.pooled())
-    if times.size:
-        _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), times[-1]), 2.2, "all together")
+    if not fits.lives.shared:
+        begun, times, failed = _empirical(fits.lives.pooled())
+        if times.size:
+            _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), times[-1]), 2.2, "all together")
     ax.set_xscale("log")
     style.decades(ax.xaxis, grid[0], grid[-1])
     ax.set_xlim(grid[0], grid[-1])

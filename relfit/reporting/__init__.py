@@ -15,6 +15,7 @@ from relfit.base.arguments import share
 from relfit.base.text import count
 from relfit.fitting.families import CORE, family_named
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import check_log
 from relfit.reporting import detail_sections, fleet_sections, job_sections, lifetime_report
 from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
@@ -111,6 +112,8 @@ def report(
     ...     written.name, written.stat().st_size > 50_000
     ('report.html', True)
     """
+    if not isinstance(log, Study):
+        check_log(log)
     share("level", level, zero=False, one=False)
     study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
     return report_with_answer(study, path, families, title, progress)[1]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -56,3 +58,41 @@ def test_the_best_nodes_come_with_the_reason_of_their_order(capsys: pytest.Captu
 def test_an_export_says_that_it_has_no_causes(capsys: pytest.CaptureFixture[str], log_file: Path) -> None:
     assert main(["calibrate", str(log_file), "--parts", "mtbf", "--export", "fta=trace"]) == 0
     assert "trace, without causes" in " ".join(capsys.readouterr().out.split())
+
+
+def test_causes_that_share_their_hours_have_no_line_together(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "lives.csv"
+    path.write_text("node,hours,obs,cause\n" + "".join(f"n{i},{100 + i},1,{'ab'[i % 2]}\n" for i in range(40)))
+    for log, options in ((str(path), []), ("white", ["--families", "exponential"])):
+        assert main(["fit", log, "--per", "cause", *options]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "together: " not in text
+        assert "share the same hours" in text
+    assert main(["fit", str(path), "--per", "all"]) == 0
+    assert f"Observed: mean {np.mean(100 + np.arange(40)):.3g} h" in capsys.readouterr().out
+
+
+def test_one_sample_that_cannot_be_fitted_is_not_to_be_pooled(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "lives.csv"
+    path.write_text("node,hours,obs\na,100,0\nb,200,0\n")
+    assert main(["fit", str(path), "--per", "all"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "No distribution could be fitted: there are too few failures." in text
+    assert "pools" not in text
+
+
+def test_a_table_of_which_some_units_still_run(tmp_path: Path, capsys) -> None:
+    """Of 280 units 250 failed once: their number says nothing of how many more there are, here and in a period."""
+    path = tmp_path / "fans.csv"
+    hours = np.random.default_rng(1).exponential(np.repeat([20.0, 200.0], [150, 100])).cumsum()
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(hours, unit="h")
+    rows = [f"f{i:03d},{day:%Y-%m-%d %H:%M}\n" for i, day in enumerate(days)]
+    path.write_text("serial,failed\n" + "".join(rows) + "".join(f"f{i},\n" for i in range(250, 280)))
+    assert len(rf.fleet.chosen_period(rf.read(path)).log) < 250
+    assert main(["info", str(path)]) == 0
+    info = " ".join(capsys.readouterr().out.split())
+    assert "30 rows have no 'failed'; if such a unit still runs, give durations with a flag" in info
+    question = "nly nodes that failed are known (250), none of them twice, so how many more there are is not known"
+    assert question in info
+    assert main(["fit", str(path)]) == 2
+    assert question in " ".join(capsys.readouterr().err.split())

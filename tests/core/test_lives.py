@@ -448,8 +448,22 @@ def test_causes_of_lives_without_dates_compete():
         (9.0, False),
     ]
     assert lives.n_failures.tolist() == [1, 1]
+    assert lives.total_time.tolist() == [21.0, 21.0]  # 5 + 9 + 7 hours, of which each cause has all
+    with pytest.raises(rf.DataError, match="share the same hours"):
+        lives.pooled()
+    assert lives.take([0]).pooled().total_time.tolist() == log.ttf("all").total_time.tolist() == [21.0]
     assert log.ttf(per="system").n_failures.tolist() == [2]
     assert log.ttf().n_lives.tolist() == [1, 1, 1]
+
+
+def test_only_groups_that_share_their_hours_are_not_pooled() -> None:
+    log = rf.datasets.load("white")
+    assert log.ttf("cause").shared
+    with pytest.raises(rf.DataError, match="share the same hours"):
+        log.ttf("cause").pooled()
+    for lives in (log.ttf(), log.ttf("system"), log.ttr("cause")):
+        assert not lives.shared
+        assert lives.pooled().n_groups == 1
 
 
 def test_lives_that_the_source_gives_whole() -> None:

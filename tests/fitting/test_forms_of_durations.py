@@ -93,3 +93,18 @@ def test_distributions_read_the_forms_of_a_duration(form: object) -> None:
         assert method(form) == method(1.5)
         np.testing.assert_array_equal(method(pd.Series(pd.to_timedelta([form, form]))), method([1.5, 1.5]))
     assert weibull.sf(form, age=form) == weibull.sf(1.5, age=1.5)
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])
+def test_a_duration_without_a_group_is_refused(missing: object) -> None:
+    hours, by = [5.0, 6.0, 7.0, 1.0], ["a", missing, "b", missing]
+    for take in (rf.fit, rf.log_rank, rf.kaplan_meier, rf.nelson_aalen):
+        with pytest.raises(rf.DataError, match="by= names no group for 2 durations, first in row 1"):
+            take(hours, by=by)
+
+
+def test_groups_have_the_name_of_their_series() -> None:
+    frame = pd.DataFrame({"hours": [5.0, 6.0, 7.0, 1.0], "duration": ["a", "b", "a", "b"]})
+    fits = rf.fit(frame["hours"], "exponential", by=frame["duration"])
+    assert (fits.groups.name, fits.groups.tolist()) == ("duration", ["a", "b"])
+    assert rf.fit(frame["hours"], "exponential", by=frame["duration"].to_numpy()).groups.name == "by"

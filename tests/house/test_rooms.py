@@ -32,6 +32,7 @@ ORDER = (
     "base.writing",
     "base.paths",
     "base.numeric",
+    "log.unseen_nodes",
     "log.tables",
     "log.lifechecks",
     "log.lifedata",

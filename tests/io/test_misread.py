@@ -35,8 +35,9 @@ def starts(log: rf.FailureLog) -> list[str]:
 def test_a_decimal_comma_is_no_nanosecond(tmp_path):
     path = write(tmp_path, "node;duration;observed\na;1,500;1\nb;2;1\n")  # or one thousand and a half
     log = rf.read(path)
-    reason = "'1,500' is not a finite duration; --column decimal=\",\" reads it as a number"
-    assert log.rejected["reason"].tolist() == [reason]
+    (reason,) = log.rejected["reason"]
+    assert reason.startswith("'1,500' is not a finite duration; if the comma separates thousands, write it without;")
+    assert reason.endswith('if it is the decimal sign, --column decimal="," reads it as a number')
     assert rf.read(path, decimal=",").lifetimes["duration"].tolist() == [1.5, 2.0]
 
 
@@ -46,6 +47,27 @@ def test_a_decimal_comma_that_can_be_nothing_else_is_taken(tmp_path):
     assert "duration from 'duration' (as '1,5', a decimal comma)" in " ".join(rf.read(path).source.notes)
     mixed = write(tmp_path, "node;duration;observed\na;1,5;1\nb;2.5;1\n")
     assert len(rf.read(mixed).rejected) == 1
+
+
+def test_points_before_a_decimal_comma_separate_thousands(tmp_path):
+    path = write(tmp_path, "node;duration\na;1,5\nb;2,5\nc;1.234,5\nd;1.234.567,5h\n")
+    assert rf.read(path, decimal=",").lifetimes["duration"].tolist() == [1.5, 2.5, 1234.5, 1234567.5]
+    first = write(tmp_path, "node;duration\na;1,5\nb;2,5\nc;1.234,5\n")
+    assert rf.read(first).lifetimes["duration"].tolist() == [1.5, 2.5, 1234.5]
+
+
+@pytest.mark.parametrize("text", ["1.5", "0.500", "12.34,5", "1,234.5", "1.234.56"])
+def test_other_points_beside_a_decimal_comma_are_refused_with_the_reason(tmp_path, text):
+    log = rf.read(write(tmp_path, f"node;duration\na;1,5\nb;{text}\n"), decimal=",")
+    assert log.lifetimes["duration"].tolist() == [1.5]
+    (reason,) = log.rejected["reason"]
+    assert "points separate groups of three digits" in reason
+    assert "--column" not in reason
+
+
+def test_commas_that_can_only_separate_thousands_are_no_decimal_commas(tmp_path):
+    log = rf.read(write(tmp_path, "node;duration\na;2\nb;1,234.5\nc;1,234,567\n"))
+    assert [reason.partition("; ")[2] for reason in log.rejected["reason"]] == ["write thousands without commas"] * 2
 
 
 @pytest.mark.parametrize(

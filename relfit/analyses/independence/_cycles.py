@@ -16,6 +16,7 @@ from relfit.base.numeric.ordering import different
 from relfit.base.results import Result, json_ready
 from relfit.base.text import p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.tables import check_log
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -187,6 +188,7 @@ def cycles(log: FailureLog, failures: NodeSeries | None = None) -> Cycles:
     >>> [counts.size for counts in result.counts]
     [24, 7]
     """
+    check_log(log)
     every = failures_of(log) if failures is None else failures
     zone = log.source.timezone
     zero = log.window.start.as_unit("ns").value

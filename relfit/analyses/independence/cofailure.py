@@ -24,6 +24,7 @@ from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, duration, number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours
+from relfit.log.tables import check_log
 from relfit.log.tables import pairs as system_and_node
 
 if TYPE_CHECKING:
@@ -188,6 +189,7 @@ def cofailures(
     >>> result.table[["nodes", "failures"]].values.tolist()[0][0]
     512
     """
+    check_log(log)
     width = hours(window)
     if not width > 0.0:
         raise ArgumentError(

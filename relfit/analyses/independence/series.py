@@ -15,6 +15,7 @@ from relfit.base.numeric.ragged import Ragged, offsets_of
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import clock_step, outages_of
+from relfit.log.tables import check_log
 
 if TYPE_CHECKING:
     from relfit.analyses.screening import Incidents
@@ -140,6 +141,7 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeri
     >>> failures_of(rf.datasets.load("white")).sizes.size
     512
     """
+    check_log(log)
     if log.lifetimes is not None:
         raise DataError("this log holds lifetimes without dates", remedy="instants of failure need a log of events")
     start, end = log.window.start, log.window.end

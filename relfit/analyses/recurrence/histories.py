@@ -18,6 +18,7 @@ from relfit.base.results import Result, key_columns
 from relfit.base.text import count as counted
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.outages import outages_of, watched_of
+from relfit.log.tables import check_log
 
 if TYPE_CHECKING:
     from relfit.analyses.screening import Incidents
@@ -292,6 +293,7 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
     >>> histories_of_log(rf.datasets.load("white")).n_histories
     512
     """
+    check_log(log)
     if log.lifetimes is not None:
         raise DataError(
             "this log holds durations without dates, so there are no event histories",

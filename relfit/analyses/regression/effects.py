@@ -21,6 +21,7 @@ from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
 from relfit.io.parsing.times import are_dates
+from relfit.log.tables import check_log
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -183,6 +184,7 @@ def attribute_effects(
     No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes and incidents of
     several nodes).
     """
+    check_log(log)
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
     outliers = _outliers(log)

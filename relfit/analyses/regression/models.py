@@ -22,6 +22,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
 from relfit.log.lifedata import LifeData
+from relfit.log.tables import check_log
 
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
@@ -87,6 +88,7 @@ def regress(
     relfit.base.errors.ArgumentError: no column 'rock'; did you mean 'rack'? the columns are system, rack, cause,
     detail, scope
     """
+    check_log(log)
     left, _ = split(formula)
     if left not in ("ttf", "ttr", _COUNTS):
         raise ArgumentError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePath
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.text import count
 from relfit.log.lifechecks import FURTHER, as_column
 from relfit.log.lifedata import LifeData
 
@@ -30,8 +32,9 @@ def lives_of(
     """`LifeData` from any form of durations: `LifeData`, a log, a table, a mapping, or an array with flags and groups.
 
     Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`. A `DataError` for
-    arrays whose shapes do not fit, flags that are neither true nor false, and no duration at all. An `ArgumentError`
-    for `observed`, `entry` or `by` beside data that have their own, and columns of what is no table.
+    arrays whose shapes do not fit, flags that are neither true nor false, a duration without a group, and no duration
+    at all. An `ArgumentError` for `observed`, `entry` or `by` beside data that have their own, and columns of what is
+    no table.
 
     Examples
     --------
@@ -77,11 +80,19 @@ def lives_of(
         return LifeData.from_array(values, flags, entry=entry)
     if len(shape) == 2:
         raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
-    table = {"duration": values, "by": np.asarray(by, dtype=object)}
+    labels = np.asarray(by, dtype=object)
+    if (missing := pd.isna(labels)).any():
+        raise DataError(
+            f"by= names no group for {count(int(missing.sum()), 'duration')}, first in row {int(missing.argmax())}",
+            remedy="name their group, or leave such durations out",
+        )
+    table = {"duration": values, "by": labels}
     table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
     table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
     names = {name: name for name in ("observed", "entry") if name in table}
-    return LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+    lives = LifeData.from_frame(pd.DataFrame(table), "duration", by="by", **names)
+    title = getattr(by, "name", None)  # of a Series
+    return lives if title is None else replace(lives, groups=lives.groups.rename(title))
 
 
 def _of_table(data: pd.DataFrame | Mapping[Any, Any], beside: dict[str, Any], columns: dict[str, Any]) -> LifeData:

@@ -19,6 +19,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.units import nanoseconds
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
+from relfit.log.tables import check_log
 
 __all__ = ["to_fta"]
 
@@ -64,6 +65,7 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     >>> len(rf.read(written)) > 13000
     True
     """
+    check_log(log)
     target = Path(folder)
     if target.exists():
         raise ArgumentError(f"{target} is there already", remedy="name a new folder")

@@ -1,4 +1,4 @@
-"""Columns as instants, durations and flags, each with a mask of the values that could not be read."""
+"""Columns as instants and durations, each with a mask of the values that could not be read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ __all__ = [
     "check_zone",
     "clock_times",
     "durations",
-    "flags",
     "instants",
     "localised",
     "since_1970",
@@ -34,8 +33,6 @@ __all__ = [
 ]
 
 UTC: Any = "datetime64[ns, UTC]"
-_TRUE = ("true", "t", "yes", "y", "1", "1.0")
-_FALSE = ("false", "f", "no", "n", "0", "0.0")
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
 _SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds
 _FACTORS = (1.0, 1e-3, 1e-6, 1e-9)
@@ -46,6 +43,7 @@ _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times sinc
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
 _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
+_THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?[^\d.,]*$"  # in groups of three, as 1.234,5
 _LOOKED_AT = 1000  # rows
 _UNIT_WORDS = {
     **HOURS_PER_UNIT,
@@ -364,12 +362,14 @@ def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArr
     unit_hours : float
         Hours in one unit.
     decimal : {".", ","}
-        The decimal separator.
+        The decimal separator. Before a decimal comma points separate groups of three digits, and are nothing else.
 
     Examples
     --------
     >>> durations(["90", "2h 30min", "1 day 01:00:00", "soon", "1,5"], 1 / 60).tolist()
     [1.5, 2.5, 25.0, nan, nan]
+    >>> durations(["1,5", "1.234,5", "1.234", "1.5"], 1.0, ",").tolist()
+    [1.5, 1234.5, 1234.0, nan]
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
@@ -381,7 +381,7 @@ def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArr
         return pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float) * unit_hours
     text = as_text_array(array)
     if decimal == ",":
-        text = pc.replace_substring_regex(text, pattern=r"^([+-]?\d+),(\d+)", replacement=r"\1.\2")
+        text = _with_a_point(text)
     numbers = as_numbers(text)
     rest = np.flatnonzero(
         np.isnan(numbers) & pc.fill_null(pc.not_equal(text, ""), False).to_numpy(zero_copy_only=False)
@@ -392,6 +392,15 @@ def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArr
         each = np.array([_in_words(word) for word in coded.dictionary.to_pylist()])
         hours[rest] = each[coded.indices.to_numpy(zero_copy_only=False)]
     return hours
+
+
+def _with_a_point(text: pa.Array) -> pa.Array:
+    """Numbers with a decimal comma as numbers with a point; a number with a point that is not of thousands is none."""
+    points = pc.match_substring_regex(text, pattern=r"^[+-]?\d*\.")
+    grouped = pc.match_substring_regex(text, pattern=_THOUSANDS)
+    text = pc.if_else(grouped, pc.replace_substring(text, pattern=".", replacement=""), text)
+    text = pc.if_else(pc.and_not(points, grouped), pa.scalar("no number", text.type), text)
+    return pc.replace_substring_regex(text, pattern=r"^([+-]?\d+),(\d+)", replacement=r"\1.\2")
 
 
 def _in_words(text: str) -> float:
@@ -410,21 +419,3 @@ def _in_words(text: str) -> float:
         total += float(part[1]) * _UNIT_WORDS[part[2].lower()]
         at = part.end()
     return float("nan") if not at else -total if negative else total
-
-
-def flags(column: object) -> tuple[BoolArray, BoolArray]:
-    """Truth of each word, and whether it is a word for true or false.
-
-    Examples
-    --------
-    >>> flags(["yes", "0", "maybe"])[1].tolist()
-    [True, True, False]
-    """
-    array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
-    coded = pc.dictionary_encode(pc.fill_null(pc.utf8_lower(as_text_array(array)), ""))
-    coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
-    words = coded.dictionary.to_pylist()
-    true = np.array([word in _TRUE for word in words], dtype=bool)
-    is_flag = np.array([word in _TRUE or word in _FALSE for word in words], dtype=bool)
-    codes = coded.indices.to_numpy(zero_copy_only=False)
-    return true[codes], is_flag[codes]

@@ -8,7 +8,10 @@ from shlex import quote
 __all__ = ["is_clock", "is_number", "no_length", "no_time"]
 
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
+_ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}(?![\d.,])")
+_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
 _SHOWN = 40  # characters
+_NO = "not a finite duration"
 
 
 def is_number(text: str) -> bool:
@@ -44,13 +47,25 @@ def no_time(text: str) -> str:
     return f"{text[:_SHOWN]!r} is not a date or time{hint}"
 
 
-def no_length(text: str) -> str:
-    """Why a text is no duration, with what might be meant.
+def no_length(text: str, decimal: str = ".") -> str:
+    """Why a text is no duration where this is the decimal sign, with what might be meant.
 
     Examples
     --------
     >>> print(no_length("12,5"))
     '12,5' is not a finite duration; --column decimal="," reads it as a number
+    >>> print(no_length("1,500"))
+    '1,500' is not a finite duration; if the comma separates thousands, write it without; if it is the decimal sign, \
+    --column decimal="," reads it as a number
+    >>> print(no_length("1.5", ","))
+    '1.5' is not a finite duration; with a decimal comma, points separate groups of three digits before it
     """
-    comma = f'{text[:_SHOWN]!r} is not a finite duration; --column decimal="," reads it as a number'
-    return comma if "," in text else "not a finite duration"
+    what = f"{text[:_SHOWN]!r} is not a finite duration"
+    if decimal == ",":
+        return f"{what}; with a decimal comma, points separate groups of three digits before it" if "." in text else _NO
+    comma = '--column decimal="," reads it as a number'
+    if _ONE_GROUP.match(text):
+        return f"{what}; if the comma separates thousands, write it without; if it is the decimal sign, {comma}"
+    if _GROUPS.match(text):
+        return f"{what}; write thousands without commas"
+    return f"{what}; {comma}" if "," in text else _NO
