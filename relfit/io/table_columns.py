@@ -421,7 +421,7 @@ def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
 
 
 def with_key(table: TextTable, key: str, field: str) -> TextTable:
-    """The table with a column of the joined values of several, as of a node ``rack+slot``; empty where one of them is."""
+    """The table with a column of the joined values of several, as ``rack+slot``; empty where one of them is."""
     parts = [name.strip() for name in key.split("+")]
     if field not in _JOINED or key in table.columns or not all(name in table.columns for name in parts):
         return table

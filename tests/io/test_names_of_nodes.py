@@ -81,7 +81,8 @@ def test_a_name_in_another_case_is_the_one_listed(tmp_path: Path) -> None:
     with pytest.raises(rf.ReadError, match="node 'STO2' is not listed"):
         _log(tmp_path, both)  # which of the two it is, nothing says
     log = _log(tmp_path, both, FAILURES.replace("STO2", "Sto2"))
-    assert log.events["node"].tolist() == ["sto1", "Sto2", "sto1"] and not _notes(log, "case")
+    assert log.events["node"].tolist() == ["sto1", "Sto2", "sto1"]
+    assert not _notes(log, "case")
 
 
 def test_without_a_list_names_in_another_case_are_a_question(tmp_path: Path) -> None:
