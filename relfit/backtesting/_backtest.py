@@ -160,7 +160,8 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         for text, times in (run.problems + scores.problems).items()
     )
     between = float(np.diff(origins).min()) / DAY
-    return Backtest(table.reset_index(drop=True), level, service, between, log.window.start, log.window.end, notes, rng)
+    window, group = log.window, scores.group_name
+    return Backtest(table.reset_index(drop=True), level, service, between, window.start, window.end, notes, rng, group)
 
 
 def _days(name: str, value: object) -> list[float]:

@@ -96,6 +96,8 @@ class Backtest(Result):
         What could not be tested, and why.
     seed : int
         Seed of the resampled blocks.
+    group : str
+        Attribute of the nodes whose values the rows of ``rack`` are.
     """
 
     table: pd.DataFrame
@@ -106,6 +108,7 @@ class Backtest(Result):
     end: pd.Timestamp
     notes: tuple[str, ...]
     seed: int
+    group: str = "rack"
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("table",)
 
@@ -259,7 +262,7 @@ class Backtest(Result):
             f"{signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
             for row in rows.iloc[1:].to_dict("records")
         ]
-        parts = [(kind, self.of("forecasts", kind)) for kind in ("cause", "rack")]
+        parts = [(name, self.of("forecasts", kind)) for kind, name in (("cause", "cause"), ("rack", self.group))]
         texts = [
             f"by {kind} {against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
             for kind, part in parts

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import incidents
+from relfit.backtesting.node_numbers import NodeNumbers
 from relfit.backtesting.origins import DAY, SystemPast
 from relfit.backtesting.prediction_scores import (
     WINDOWS,
@@ -75,6 +76,7 @@ class ForecastScores:
         )
         self.rows: list[dict[str, Any]] = []
         self.problems: Counter[str] = Counter()
+        self.group_name = "rack"
         self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Prediction]]] = {}
 
     @cached_property
@@ -90,7 +92,9 @@ class ForecastScores:
                     continue
                 low, high = (mixture.quantile(p) for p in self._tails)
                 seen = past.seen(int(origin), hours)
-                row = self._row(past, of, past.name, int(origin), hours, (mixture.expected, low, high), seen, past.at)
+                row = self._row(
+                    past, of, past.name, int(origin), hours, (mixture.expected, low, high), seen, past.at, past.nodes
+                )
                 row["crps"] = continuous_ranked(mixture, seen)
                 self.rows.append(row)
                 self._mixtures.setdefault((int(origin), hours), []).append((past, mixture))
@@ -107,7 +111,8 @@ class ForecastScores:
             at = np.sort(np.concatenate([past.at for past, _ in pairs]))
             seen = int(sum(past.seen(origin, hours) for past, _ in pairs))
             expected = sum(mixture.expected for _, mixture in pairs)
-            row = self._row(pairs[0][0], "all", "all", origin, hours, (expected, low, high), seen, at)
+            nodes = NodeNumbers.together([past.nodes for past, _ in pairs])
+            row = self._row(pairs[0][0], "all", "all", origin, hours, (expected, low, high), seen, at, nodes)
             order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
             row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
             self.rows.append({**row, "system": "all"})
@@ -122,6 +127,7 @@ class ForecastScores:
         said: tuple[float, float, float],
         seen: int,
         at: IntArray,
+        nodes: NodeNumbers | None,
     ) -> dict[str, Any]:
         """The row of a prediction with its score, and the counts with theirs."""
         row: dict[str, Any] = {
@@ -139,7 +145,7 @@ class ForecastScores:
         }
         begin = int(past.steps.edges[0])
         for i, windows in enumerate(WINDOWS, 1):
-            mean, variance = counted(at, begin, origin, int(hours / 24.0 * DAY), windows)
+            mean, variance = counted(at, begin, origin, int(hours / 24.0 * DAY), windows, nodes)
             rival = distribution_of_counts(mean, variance)
             low, high = (rival.quantile(p) for p in self._tails)
             row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
@@ -189,7 +195,8 @@ class ForecastScores:
                 columns = ("failures", "failures_low", "failures_high")
                 said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
                 of = "cause" if kind == self.by else "rack"
-                self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at))  # type: ignore[arg-type]
+                nodes = past.nodes if of == "cause" else past.nodes_of(kind, str(name))
+                self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at, nodes))  # type: ignore[arg-type]
                 stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
                 if of == "cause" and pd.notna(stock):
                     self.rows.append(
@@ -219,6 +226,7 @@ class ForecastScores:
         if joined.group is not None and ahead.racks[0]:
             names, code, _ = ahead.racks
             inside = np.where(code < 0, len(names), code)
+            self.group_name = joined.group
             truth[joined.group] = self._instants(ahead.at, [*names, _WHOLE], inside)
         return truth
 

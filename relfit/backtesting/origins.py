@@ -8,13 +8,14 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from relfit.backtesting.node_numbers import NodeNumbers
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError, Remedy
 from relfit.base.text import duration
 from relfit.base.units import nanoseconds
 from relfit.fleet.prediction import TimeSteps
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import watched_of
+from relfit.log.outages import node_values, watched_of
 
 __all__ = ["DAY", "SystemPast", "origins_of"]
 
@@ -135,6 +136,18 @@ class SystemPast:
         """Number of records by day."""
         inside = self.at[self.at <= self.steps.edges[-1]]
         return self.steps.counts(inside)[0]
+
+    @cached_property
+    def nodes(self) -> NodeNumbers | None:
+        """When nodes came and went; None if their number is not known."""
+        return NodeNumbers.of(self.log)
+
+    def nodes_of(self, attribute: str, value: str) -> NodeNumbers | None:
+        """Those of the nodes with one value of an attribute; of all nodes where none has it."""
+        if self.nodes is None:
+            return None
+        has = node_values(self.log, attribute, watched_of(self.log).groups).astype(object).astype(str) == value
+        return self.nodes.part(np.asarray(has)) if has.any() else self.nodes
 
     @cached_property
     def _known(self) -> bool:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from relfit.backtesting.node_numbers import NodeNumbers
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction import Prediction
 
@@ -59,10 +60,13 @@ def continuous_ranked(mixture: Prediction, seen: float) -> float:
     return float((below**2 * (step - after) + (1.0 - below) ** 2 * after).sum())
 
 
-def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -> tuple[float, float]:
+def counted(
+    at: IntArray, begin: int, origin: int, horizon: int, windows: int, nodes: NodeNumbers | None = None
+) -> tuple[float, float]:
     """Mean and variance of the counts in the last windows before an origin.
 
-    Before the first complete window the mean is scaled from all of the past, and the variance equals it.
+    Before the first complete window the mean is scaled from all of the past, and the variance equals it. Where the
+    number of nodes changed, each count is scaled to those at the origin.
 
     Parameters
     ----------
@@ -74,6 +78,8 @@ def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -
         Length of a window.
     windows : int
         Number of windows, at most.
+    nodes : NodeNumbers, optional
+        When nodes came and went.
 
     Examples
     --------
@@ -84,11 +90,15 @@ def counted(at: IntArray, begin: int, origin: int, horizon: int, windows: int) -
     number = min(windows, (origin - begin) // horizon)
     if number < 1:
         before = np.searchsorted(at, origin, side="left") - np.searchsorted(at, begin, side="left")
-        mean = float(before) * horizon / max(origin - begin, 1)
+        scale = np.ones(1) if nodes is None or origin <= begin else nodes.scales(np.array([begin, origin]))
+        mean = float(before) * horizon / max(origin - begin, 1) * float(scale[0])
         return mean, mean
     edges = origin - horizon * np.arange(number, -1, -1)
     counts = np.diff(np.searchsorted(at, edges, side="left"))
-    return float(counts.mean()), float(counts.var(ddof=1)) if number > 1 else float(counts.mean())
+    if nodes is not None:
+        scaled = counts * nodes.scales(edges)
+        counts = scaled[np.isfinite(scaled)]
+    return float(counts.mean()), float(counts.var(ddof=1)) if counts.size > 1 else float(counts.mean())
 
 
 def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:

@@ -23,14 +23,14 @@ def number(value: float, digits: int = 3) -> str:
 
     Examples
     --------
-    >>> number(4.8149), number(1389.2), number(0.00012), number(float("inf")), number(float("nan"))
-    ('4.81', '1,389', '0.00012', 'infinite', 'unknown')
+    >>> number(4.8149), number(1389.2), number(0.00012), number(float("inf")), number(float("nan")), number(-0.0)
+    ('4.81', '1,389', '0.00012', 'infinite', 'unknown', '0')
     """
     if math.isnan(value):
         return "unknown"
     if math.isinf(value):
         return "infinite" if value > 0 else "-infinite"
-    return f"{value:,.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e12 else f"{value:.{digits}g}"
+    return f"{value:,.0f}" if 10.0 ** (digits - 1) <= abs(value) < 1e12 else f"{value:z.{digits}g}"
 
 
 def count(value: int, one: str, many: str | None = None) -> str:
@@ -62,7 +62,7 @@ def percent(share: float, digits: int | None = None, sign: str = "") -> str:
             return f"{value:{sign}.2g} %"
         else:
             digits = 0
-    return f"{value:{sign}.{digits}f} %"
+    return f"{value:{sign}z.{digits}f} %"
 
 
 def duration(hours: float, like: float | None = None) -> str:

@@ -81,7 +81,8 @@ def forecast(
         (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
     ):
         if details and table is not None and len(table):
-            lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most)]
+            others = ahead.others_beside(most) if title == f"By {ahead.by}" else None
+            lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most, others)]
     output.print_lines([*lines, *([] if details else [output.TABLES]), *written])
 
 
@@ -100,19 +101,23 @@ def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
     """One row per value of the column: failures over each horizon, and the stock."""
     import pandas as pd
 
-    from relfit.base.text import number, percent
+    from relfit.base.text import percent
 
     longest = ahead.by_cause[ahead.by_cause["horizon"] == max(ahead.horizons)]
     names = longest.sort_values("failures", ascending=False, kind="stable")["name"].tolist()
-    shown = pd.DataFrame({ahead.by: names[:_VALUES]})
+    others = ahead.others_beside(_VALUES)
+    more = len(names) - _VALUES if len(others) else 0  # one more has its own row
+    names = names[:_VALUES] if more else names
+    shown = pd.DataFrame({ahead.by: names})
     for hours in ahead.horizons:
-        rows = ahead.by_cause[ahead.by_cause["horizon"] == hours].set_index("name").loc[names[:_VALUES]]
-        columns = (rows[f"failures{end}"] for end in ("", "_low", "_high"))
-        shown[f"failures in {hours / 24.0:g} d"] = [
-            f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in zip(*columns, strict=True)
-        ]
+        rows = ahead.by_cause[ahead.by_cause["horizon"] == hours].set_index("name").loc[names]
+        shown[f"failures in {hours / 24.0:g} d"] = [_interval(row, "failures") for _, row in rows.iterrows()]
         shown[f"stock for {hours / 24.0:g} d"] = rows["stock"].to_numpy()
-    more = len(names) - len(shown)
+    if len(others):
+        columns = {
+            f"failures in {row['horizon'] / 24.0:g} d": _interval(row, "failures") for _, row in others.iterrows()
+        }
+        shown.loc[len(shown)] = {ahead.by: others["name"].iloc[0], **columns}
     return [
         *output.table(shown),
         *([f"... {more} more; --out FILE writes all of them"] if more else []),
@@ -121,25 +126,33 @@ def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
     ]
 
 
-def _rows(table: pd.DataFrame, most: int) -> list[str]:
-    """The rows with the most failures for each horizon, as text."""
-    import pandas as pd
-
+def _interval(row: pd.Series, column: str) -> str:
+    """An expected value with its interval."""
     from relfit.base.text import number
+
+    return f"{number(row[column])} ({number(row[f'{column}_low'])}-{number(row[f'{column}_high'])})"
+
+
+def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) -> list[str]:
+    """The rows with the most failures for each horizon, and those of the others together, as text."""
+    import pandas as pd
 
     longest = table[table["horizon"] == table["horizon"].max()].sort_values("failures", ascending=False, kind="stable")
     named = "name" in table
     if named:
+        most = len(longest) if others is not None and not len(others) else most  # one more has its own row
         names = longest["name"].head(most)
-        table = table.set_index("name").loc[names.tolist()].reset_index().sort_values("horizon", kind="stable")
+        table = table.set_index("name").loc[names.tolist()].reset_index()
+        if others is not None and len(others):
+            table = pd.concat([table, others.assign(stock=pd.array([pd.NA] * len(others), "Int64"))], ignore_index=True)
+        table = table.sort_values("horizon", kind="stable")
     shown = pd.DataFrame({"days": table["horizon"] / 24.0})
     if named:
         shown.insert(0, "name", table["name"])
     for column, title in _NAMES.items():
         if column == "repair_hours" and not table[column].any():  # no repair was seen to end
             continue
-        ends = zip(table[column], table[f"{column}_low"], table[f"{column}_high"], strict=True)
-        shown[title] = [f"{number(value)} ({number(low)}-{number(high)})" for value, low, high in ends]
+        shown[title] = [_interval(row, column) for _, row in table.iterrows()]
     if table["stock"].notna().any():
         shown["stock"] = table["stock"]
     lines = output.table(shown)

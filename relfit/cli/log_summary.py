@@ -25,7 +25,7 @@ _FEW = 3  # reasons of rejected rows, and notes, in a short answer
 def brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """What a log holds, in about ten lines."""
     notes = [note for note in about["notes"] if not note.startswith("columns: ")]
-    more = [f"{len(notes) - _FEW} more notes"] if len(notes) > _FEW else []
+    more = [f"{count(len(notes) - _FEW, 'more note')}"] if len(notes) > _FEW else []
     nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(log, about)})"
     return [
         _summary(log, about),

@@ -253,9 +253,9 @@ def first_sentence(text: str) -> str:
     return head + stop.strip()
 
 
-def few_rows(name: str, frame: pd.DataFrame) -> list[str]:
+def few_rows(name: str, frame: pd.DataFrame, most: int = _ROWS) -> list[str]:
     """A table under its name, cut to what a terminal shows."""
-    shown = frame.iloc[:_ROWS, :_COLUMNS]
+    shown = frame.iloc[:most, :_COLUMNS]
     lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
     if len(shown) < len(frame):
         lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER writes all of them")

@@ -13,6 +13,7 @@ from relfit.cli.progress import ProgressSteps
 __all__ = ["regress"]
 
 _FEW = 6  # findings, unless details are asked for
+_COEFFICIENTS = 10  # of a formula, in the short answer
 _SHOWN = ["measure", "attribute", "system", "term", "reference", "ratio", "low", "high", "p_adjusted"]
 
 
@@ -50,6 +51,7 @@ def regress(
         if formula is None:
             effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)
             tables, findings, document = {"regress": effects.table}, effects.findings, effects.to_dict()
+            brief = list[str]()
             of_systems = effects.answered["system"].any()
             columns = [name for name in _SHOWN if name != "system" or of_systems]
             shown, missing = effects.answered[columns], effects.unanswered
@@ -65,6 +67,7 @@ def regress(
             )
             coefficients = fit.table.reset_index()
             shown, missing = coefficients.drop(columns=["coefficient", "standard_error", "low", "high"]), ()
+            brief = ["", *output.few_rows("effects", shown.drop(columns="p_adjusted"), _COEFFICIENTS), ""]
             tables, findings, document = {"regress": coefficients}, fit.findings, fit.to_dict()
             if rates:
                 tables = {"regress": fit.node_rates(), "coefficients": coefficients}
@@ -79,4 +82,4 @@ def regress(
         output.print_lines([period.headline, *findings, "", *output.few_rows("effects", shown), *missing, *written])
         return
     more = [f"{len(findings) - _FEW:,} further: see --details."] if len(findings) > _FEW else []
-    output.print_lines([period.headline, *findings[:_FEW], *more, *missing, output.TABLES, *written])
+    output.print_lines([period.headline, *findings[:_FEW], *more, *missing, *brief, output.TABLES, *written])

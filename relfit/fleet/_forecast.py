@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,27 @@ import pandas as pd
 from relfit.analyses.screening import incidents
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import Durations
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
-from relfit.base.units import hours as hours_of
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet.horizons import checked_horizons
+from relfit.fleet.node_years import by_node_year, nodes_in_service
 from relfit.fleet.now import LONG_RUN, NOW, checked_at
+from relfit.fleet.other_causes import other_causes, quantities, summed
 from relfit.fleet.spare_parts import needs_part
-from relfit.fleet.system_ahead import Coming, Future, SystemAhead, split, with_repairs
-from relfit.log.failurelog import FailureLog
+from relfit.fleet.system_ahead import Future, SystemAhead, split, with_repairs
+from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import made_once
 
 __all__ = ["Forecast", "forecast"]
 
-_QUANTITIES = ("incidents", "failures", "repair_hours")
 _LONGEST = 10.0  # longest horizon, relative to the part of the log used
 _WHOLE = "whole system"
 _MANY_CAUSES = 200
 _BINS = 24  # of the history, at most
 _CAUSES = 5  # in the compact table
-_SHORTEST, _DAY, _WEEK = 1.0, 24.0, 168.0  # hours
+_DAY, _WEEK = 24.0, 168.0  # hours
 
 
 @made_once
@@ -103,11 +104,9 @@ def forecast(
     share("level", level, zero=False, one=False)
     share("service", service, zero=False, one=False)
     if by not in log.events.columns or by in ("start", "end", "line", "start_cut", "end_cut"):
-        raise ArgumentError(
-            f"the events of this log have no column {by!r}", remedy="use cause, or another of its columns"
-        )
+        raise _no_column(log, by)
     long_run = checked_at(at) == LONG_RUN
-    every = _horizons(horizons)
+    every = checked_horizons(horizons)
     generator = np.random.default_rng(rng)
     parts, left_out = [], []
     size = int(whole("n_draws", n_draws, least=100))
@@ -142,25 +141,15 @@ def forecast(
         pd.DataFrame([_basis(part) for part in parts]),
         tuple(left_out),
         _history(log, {part.name for part in parts}, end, every[0]),
+        other_causes({hours: _of_causes(parts, i) for i, hours in enumerate(every)}, tail),
     )
 
 
-def _horizons(horizons: Durations) -> list[float]:
-    items = (
-        list(horizons) if isinstance(horizons, (Sequence, np.ndarray)) and not isinstance(horizons, str) else [horizons]
-    )
-    hours = [hours_of(item) for item in items]
-    if not hours:
-        raise ArgumentError("no horizon is given", remedy="give 30d or the like")
-    for item, value in zip(items, hours, strict=True):
-        if not (np.isfinite(value) and value > 0.0):
-            raise ArgumentError(f"a horizon of {item!r} is not possible", remedy="give a time above zero, as 30d")
-        if value < _SHORTEST:
-            raise ArgumentError(
-                f"a horizon of {duration(value)} is below an hour",
-                remedy="m means minutes: write 180d for six months",
-            )
-    return list(dict.fromkeys(hours))
+def _no_column(log: FailureLog, by: str) -> ArgumentError:
+    what = f"the events of this log have no column {by!r}"
+    if by not in log.attributes or by not in log.population.columns:
+        return ArgumentError(what, remedy="use cause, or another of its columns")
+    return ArgumentError(f"{what}, nodes have it", remedy=Remedy(f"give group={by!r}", f"give --group {quote(by)}"))
 
 
 class Forecast(Result):
@@ -187,11 +176,14 @@ class Forecast(Result):
     basis : pandas.DataFrame
         One row per system: ``system``, ``since`` and ``until`` (the part of the log used), ``a_week`` (incidents per
         week expected over the last horizon), ``a_week_before`` (mean incidents per week in that part), ``gone`` (nodes
-        not under observation at `start`).
+        not under observation at `start`), ``nodes`` (in service then) and ``nodes_before`` (on average in that part).
     left_out : tuple of str
         Systems without a forecast, and why.
     history : pandas.DataFrame
         ``start`` and ``failures`` of at most 24 bins before `start`, each as long as the first horizon.
+    others : pandas.DataFrame
+        The causes beside the most frequent ones together, by ``horizon`` and the number of these, ``beside``: their
+        expected values added, with intervals of their simulated futures added.
     """
 
     table: pd.DataFrame
@@ -204,6 +196,9 @@ class Forecast(Result):
     basis: pd.DataFrame
     left_out: tuple[str, ...]
     history: pd.DataFrame
+    others: pd.DataFrame
+
+    _not_in_json = ("others",)
 
     @property
     def headline(self) -> str:
@@ -228,11 +223,14 @@ class Forecast(Result):
         basis = self.basis
         first, single = basis.iloc[0], len(basis) == 1
         if single:
+            nodes = (float(first["nodes"]), float(first["nodes_before"]))
+            listed = int(first["gone"] + first["nodes"]) if np.isfinite(nodes[0]) else 0
+            per_node = by_node_year(float(first["a_week"]), float(first["a_week_before"]), nodes, listed)
             earlier = f" to {first['until']:%Y-%m-%d}" if first["until"] < self.start else ""
             out = [
                 f"As of {self.start:%Y-%m-%d}: {number(float(first['a_week']))} incidents a week; "
                 f"{number(float(first['a_week_before']))} a week {'' if earlier else 'since '}"
-                f"{first['since']:%Y-%m-%d}{earlier}."
+                f"{first['since']:%Y-%m-%d}{earlier}{per_node}."
             ]
         else:
             out = [f"Each of {len(basis)} systems has a forecast of its own."]
@@ -281,23 +279,32 @@ class Forecast(Result):
         """The same as `table`."""
         return self.table
 
+    def others_beside(self, most: int) -> pd.DataFrame:
+        """One row per horizon: all causes but the `most` frequent together; empty where fewer than two are left."""
+        rows = self.others[self.others["beside"] == most].drop(columns="beside")
+        return rows.assign(name=f"other {self.by if self.by == 'cause' else 'value'}s").reset_index(drop=True)
+
     def compact(self) -> pd.DataFrame:
-        """All failures and those of the five most frequent causes, one row each, as text for a page.
+        """All failures, those of the five most frequent causes and of the others, as text for a page.
 
         Returns
         -------
         pandas.DataFrame
-            Rows ``all failures``, the causes, and ``hours of repair``; one column per horizon with text such as
-            ``158 (121-204)``, and ``stock`` of the causes for the last horizon.
+            Rows ``all failures``, the causes, ``other causes``, and ``hours of repair``; one column per horizon with
+            text such as ``158 (121-204)``, and ``stock`` of the causes for the last horizon.
         """
         longest = self.by_cause[self.by_cause["horizon"] == self.horizons[-1]]
-        names = longest.sort_values("failures", ascending=False, kind="stable")["name"].head(_CAUSES).tolist()
+        others = self.others_beside(_CAUSES)
+        names = longest.sort_values("failures", ascending=False, kind="stable")["name"].tolist()
+        names = names[:_CAUSES] if len(others) else names
         columns: dict[str, dict[str, str]] = {}
         for hours in self.horizons:
             all_ = self.total[self.total["horizon"] == hours].iloc[0]
             cause = self.by_cause[self.by_cause["horizon"] == hours].set_index("name")
             rows = {"all failures": _shown(all_, "failures")}
             rows |= {str(name): _shown(cause.loc[name], "failures") for name in names}
+            rest = others[others["horizon"] == hours]
+            rows |= {str(row["name"]): _shown(row, "failures") for _, row in rest.iterrows()}
             columns[f"next {_days(hours)}"] = {**rows, "hours of repair": _shown(all_, "repair_hours")}
         table = pd.DataFrame(columns)
         stock = longest.set_index("name")["stock"]
@@ -393,6 +400,7 @@ def _basis(part: _System) -> dict[str, Any]:
     since, first = window.start, pd.Timestamp(int(ahead.steps.edges[0]), tz="UTC")
     if (first - since) / pd.Timedelta(hours=ahead.steps.width) >= 1.0:  # short steps do not reach back to the start
         since = first
+    nodes = nodes_in_service(ahead.until, Window(since, window.end))
     return {
         "system": part.name,
         "since": since,
@@ -400,48 +408,38 @@ def _basis(part: _System) -> dict[str, Any]:
         "a_week": part.whole[-1][0].expected / (part.longest / _WEEK),
         "a_week_before": float(ahead.incidents.sum()) / weeks,
         "gone": int((~ahead.present).sum()),
+        **dict(zip(("nodes", "nodes_before"), nodes, strict=True)),
     }
 
 
 # ------------------------------------------------------------------------ tables
 
 
+def _of_causes(parts: list[_System], i: int) -> dict[str, list[Future]]:
+    """The futures of each cause in the systems, for one horizon."""
+    of_causes: dict[str, list[Future]] = {}
+    for part in parts:
+        for name, future in zip(part.ahead.causes[0], part.causes[i], strict=True):
+            of_causes.setdefault(name, []).append(future)
+    return of_causes
+
+
 def _rows(
     parts: list[_System], i: int, hours: float, tail: tuple[float, float], service: float, by: str
 ) -> pd.DataFrame:
     """All rows of one horizon."""
-    blocks: list[tuple[str, str, Future]] = [("all", "all", _sum([part.whole[i] for part in parts]))]
+    blocks: list[tuple[str, str, Future]] = [("all", "all", summed([part.whole[i] for part in parts]))]
     blocks += [("system", part.name, part.whole[i]) for part in parts]
     for part in parts:
         names, kind = part.ahead.racks[0], part.ahead.joined.group
         for name, future in zip([*names, _WHOLE], part.racks[i], strict=bool(part.racks[i])):
             blocks.append((str(kind), f"{part.name} {name}" if len(parts) > 1 else name, future))
-    of_causes: dict[str, list[Future]] = {}
-    for part in parts:
-        for name, future in zip(part.ahead.causes[0], part.causes[i], strict=True):
-            of_causes.setdefault(name, []).append(future)
-    blocks += [(by, name, _sum(of_causes[name])) for name in sorted(of_causes)]
+    of_causes = _of_causes(parts, i)
+    blocks += [(by, name, summed(of_causes[name])) for name in sorted(of_causes)]
     rows = []
     for of, name, future in blocks:
-        row: dict[str, Any] = {"horizon": hours, "of": of, "name": name}
-        records = [future[1].quantile(p) for p in tail]
-        for quantity, coming in zip(_QUANTITIES, future, strict=True):
-            ends = records if coming is future[1] else [coming.quantile(p) for p in tail]
-            if quantity == "incidents":
-                ends = [min(pair) for pair in zip(ends, records, strict=True)]
-            row |= {quantity: coming.expected, f"{quantity}_low": ends[0], f"{quantity}_high": ends[1]}
+        row: dict[str, Any] = {"horizon": hours, "of": of, "name": name, **quantities(future, tail)}
         parted = of == by and (by != "cause" or needs_part(name))
         row["stock"] = int(future[1].quantile(service)) if parted else pd.NA
         rows.append(row)
     return pd.DataFrame(rows).astype({"stock": "Int64"})
-
-
-def _sum(futures: list[Future]) -> Future:
-    """The forecast of several systems together."""
-    if len(futures) == 1:
-        return futures[0]
-    first, second, third = (
-        Coming(sum(each.expected for each in kind), np.sum([each.drawn for each in kind], axis=0))
-        for kind in zip(*futures, strict=True)
-    )
-    return first, second, third

@@ -22,6 +22,7 @@ from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
+from relfit.fleet.node_years import by_node_year, nodes_in_service
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates, unbounded
 from relfit.system import System
@@ -67,9 +68,11 @@ class FleetModel(FleetParts, Result):
             if window.end >= until
             else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
         )
+        log = self.lately.log
+        per_node = "" if several else by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
         return (
             f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{f' in {several} systems' if several else ''} "
-            f"({number(low)}-{number(high)}); {number(before)} a week {since}."
+            f"({number(low)}-{number(high)}); {number(before)} a week {since}{per_node}."
         )
 
     @property

@@ -29,11 +29,13 @@ from relfit.io.frames import (
 from relfit.io.life_flags import UNFLAGGED, ended
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.listed_nodes import listed
+from relfit.io.node_list import NodeList, differing_in_case
 from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
 from relfit.io.reader import Reader
+from relfit.io.repeated_rows import reject_repeated
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
@@ -137,7 +139,9 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     """Outages and failures with their dates."""
     _not_of_calm_days(columns)
     rejections, mapping = columns.rejections, columns.mapping
-    node, scope, failing = columns.category("node", mapping.node_name), _scopes(columns), columns.failing()
+    nodes = NodeList.of(columns, folder)
+    node, system, told = _nodes_and_systems(columns, nodes)
+    scope, failing = _scopes(columns), columns.failing()
     start, end = columns.instants("start", required=True), columns.instants("end")
     if "duration" in columns:
         length = columns.hours("duration")
@@ -147,19 +151,16 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         end = end.fillna(from_length.astype(end.dtype))
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
-    _reject_repeated(columns, node, start)
+    cause, detail = columns.category("cause"), columns.category("detail")
+    same = {"system": system, "end": end, "scope": scope, "cause": cause if "cause" in columns else detail}
+    reject_repeated(columns, node, start, same, failing)
     good = rejections.settle(strict)
     attributes = columns.attributes(good, besides=("observed", "censored", "state"))
     values = {
-        "system": columns.category("system", mapping.system_name),
-        "node": node,
-        "start": start,
-        "end": end,
-        "cause": columns.category("cause"),
-        "detail": columns.category("detail"),
-        "scope": scope,
+        **{"system": system, "node": node, "start": start, "end": end},
+        **{"cause": cause, "detail": detail, "scope": scope},
     }
-    said = [columns.taken, *_without_start(columns, start), *columns.questions()]
+    said = [columns.taken, *_without_start(columns, start), *columns.questions(), *told]
     columns.table.forget()
     content.forget()
     if not good.all():
@@ -171,7 +172,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         calm = count(len(every) - len(events), "row")
         said.append(f"failures are rows with {mapping.failures}; {calm} only say that their nodes were there")
     latest = max(every[name].max() for name in ("start", "end") if every[name].notna().any())
-    return _log(columns, content, events, attributes, folder, latest, said, every)
+    return _log(columns, content, events, attributes, nodes, latest, said, every)
 
 
 def _without_start(columns: Columns, start: pd.Series) -> list[str]:
@@ -193,19 +194,18 @@ def _scopes(columns: Columns) -> pd.Series:
     return scope.astype(object).str.lower().astype("category") if len(lower) else scope
 
 
-def _reject_repeated(columns: Columns, node: pd.Series, start: pd.Series) -> None:
-    """Reject rows that repeat an earlier one; only rows of the same node and time are compared."""
-    both = nanoseconds(start) * np.int64(1_000_003)
-    both += node.cat.codes.to_numpy()
-    in_order = np.sort(both)
-    if (in_order[1:] == in_order[:-1]).any():
-        columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
+def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Series, pd.Series, list[str]]:
+    """The node and system of each row, as a list of nodes has them, and notes on names."""
+    mapping = columns.mapping
+    node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
+    return (node, system, differing_in_case(node)) if nodes is None else nodes.names_of(node, system, columns)
 
 
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
     """Outages between rows that say down and rows that say up."""
     rejections, mapping = columns.rejections, columns.mapping
-    node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
+    nodes = NodeList.of(columns, folder)
+    node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
     words = columns.category("state")
     kinds = words.cat.categories.to_numpy(dtype=object)
@@ -217,7 +217,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
         columns.named("state"),
     )
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
-    _reject_repeated(columns, node, time)
+    reject_repeated(columns, node, time, {})
     good = rejections.settle(strict)
     frame = pd.DataFrame({"system": system[good].to_numpy(), "node": node[good].to_numpy()})
     when = nanoseconds(time[good])
@@ -249,8 +249,9 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
         columns.taken,
         f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "
         f"{int(outages.open.sum())} not over at the end, {count(outages.repeated, 'row')} repeat what was known",
+        *told,
     ]
-    return _log(columns, content, events, attributes, folder, last, said, everyone)
+    return _log(columns, content, events, attributes, nodes, last, said, everyone)
 
 
 def _log(
@@ -258,7 +259,7 @@ def _log(
     content: Content,
     events: pd.DataFrame,
     attributes: dict[str, pd.Series],
-    folder: Path,
+    nodes: NodeList | None,
     latest: pd.Timestamp,
     said: list[str],
     seen: pd.DataFrame | None = None,
@@ -298,8 +299,8 @@ def _log(
     if mapping.n_nodes is not None:
         refuse_a_list_too(mapping)
         population = filled_up(population, mapping.n_nodes, window)
-    if mapping.population is not None:
-        population, window, order, dated = listed(columns, population, window, len(events), folder)
+    if nodes is not None:
+        population, window, order, dated = listed(columns, nodes, population, window, len(events))
         said += dated
     outside, left_out, beyond = outside_window(events["start"], window, columns.zone, mapping.window_end)
     said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]

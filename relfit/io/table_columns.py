@@ -38,7 +38,7 @@ from relfit.io.table_mapping import (
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["Columns", "check_column", "mapping_words"]
+__all__ = ["Columns", "check_column", "mapping_words", "with_key"]
 
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
@@ -73,6 +73,7 @@ _LENGTH_OF_OUTAGE = re.compile(rf"(?:{_OUTAGE})_*{_UNIT}")
 _LENGTH = re.compile(rf"(?:{_OUTAGE}|ttf|life|lifetime|time_to_failure)_*{_UNIT}")
 _UNIT_AT_END = re.compile(rf"(?:_|\(|\[){_UNIT}$")
 _JOINED = {"node": "/", "start": " ", "end": " "}  # fields made of several columns, and what joins them
+_OF_NODES = ("rack", "system")  # fields that a list of nodes may have instead
 _ORDER = Remedy(
     "say it with day_first=true or day_first=false", "say it with --column day_first=true or --column day_first=false"
 )
@@ -103,9 +104,8 @@ class Columns:
             wanted = getattr(mapping, field)
             if not wanted:
                 continue
-            if field in _JOINED and "+" in wanted and wanted not in table.columns:
-                table = _with_key(table, wanted, _JOINED[field])
-            if field == "rack" and wanted not in table.columns and mapping.population is not None:
+            table = with_key(table, wanted, field)
+            if field in _OF_NODES and wanted not in table.columns and mapping.population is not None:
                 continue  # the list of nodes has it
             check_column(table, wanted, field)
             names[field] = wanted
@@ -206,17 +206,20 @@ class Columns:
         node = self.names.get("node")
         if node is not None and "+" not in node and not self.mapping.node:
             nodes = category(self.values("node"))
-            for name in self.table.header:
-                if plain(name) in _PARTS and name not in self.names.values():
-                    both = pd.DataFrame({"node": nodes, "part": category(self.table.columns[name])}).dropna()
-                    n, parts = both["node"].nunique(), len(both.drop_duplicates())
-                    if parts > n:
-                        questions.append(
-                            f"units are the {n} of {node!r}; with {name!r} there are {parts}: --column "
-                            f"{quote(f'node={node}+{name}')} if these fail"
-                        )
-                        break
+            for name in self.parts():
+                both = pd.DataFrame({"node": nodes, "part": category(self.table.columns[name])}).dropna()
+                n, parts = both["node"].nunique(), len(both.drop_duplicates())
+                if parts > n:
+                    questions.append(
+                        f"units are the {n} of {node!r}; with {name!r} there are {parts}: --column "
+                        f"{quote(f'node={node}+{name}')} if these fail"
+                    )
+                    break
         return questions
+
+    def parts(self) -> list[str]:
+        """Columns of units within a node, such as a slot or a drive, that no field uses."""
+        return [name for name in self.table.header if plain(name) in _PARTS and name not in self.names.values()]
 
     def _words_of_states(self) -> list[str]:
         """The question about a column whose words may say that nodes are up, where every row was read as a failure."""
@@ -432,16 +435,16 @@ def _with_unit_of(name: str, mapping: TableMapping) -> TableMapping:
     return mapping.model_copy(update={"duration_unit": unit["unit"]})
 
 
-def _with_key(table: TextTable, key: str, between: str) -> TextTable:
-    """The table with a column of the joined values of several, `between` them; empty where one of them is."""
+def with_key(table: TextTable, key: str, field: str) -> TextTable:
+    """The table with a column of the joined values of several, as ``rack+slot``; empty where one of them is."""
     parts = [name.strip() for name in key.split("+")]
-    if not all(name in table.columns for name in parts):
+    if field not in _JOINED or key in table.columns or not all(name in table.columns for name in parts):
         return table
     texts = [as_text_array(table.columns[name]) for name in parts]
     texts = [
         pc.cast(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text), pa.large_string()) for text in texts
     ]
-    joined = pc.binary_join_element_wise(*texts, pa.scalar(between, pa.large_string()))
+    joined = pc.binary_join_element_wise(*texts, pa.scalar(_JOINED[field], pa.large_string()))
     return TextTable(
         table.header, {**table.columns, key: pa.chunked_array([joined])}, table.rejections, table.rows_read, table.notes
     )

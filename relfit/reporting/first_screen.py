@@ -9,7 +9,9 @@ from relfit import plotting
 from relfit.analyses.screening.tallies import NOT_STATED
 from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.fleet.calibration.parameter_values import Duration
+from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
+from relfit.log.failurelog import Window
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 
@@ -42,11 +44,17 @@ def _refuted(m: ReportData, part: str) -> str:
     return "" if tested is None else tested.refuted(part)
 
 
-def _before(m: ReportData) -> tuple[float, str]:
-    """Hours between interruptions in the period used, and when that was."""
+def _window_before(m: ReportData) -> Window:
+    """The period used, with which now is compared."""
     model = m.model.result
     assert model is not None
-    window = model.period.log.window if model.period.before_now is None else model.period.before_now
+    return model.period.log.window if model.period.before_now is None else model.period.before_now
+
+
+def _before(m: ReportData) -> tuple[float, str]:
+    """Hours between interruptions in the period used, and when that was."""
+    model, window = m.model.result, _window_before(m)
+    assert model is not None
     begun = model.found.table["start"]
     inside = int(((begun >= window.start) & (begun <= window.end)).sum())
     ended = window.end < m.log.window.end
@@ -118,6 +126,8 @@ def _sentence(m: ReportData) -> str:
     before = f"; {number(_WEEK / hours)} {when}" if np.isfinite(hours) else f"; never {when}"
     each, earlier = ", each of one node or more" if what == "machine" else "", _earlier(m)
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
+    if np.isfinite(hours):
+        before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
     return (
         f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week "
         f"({number(low)}-{number(high)} over the next 90 days){each}{before}."
@@ -150,6 +160,8 @@ def _cards(m: ReportData) -> list[Card]:
     if mtbf.any is not None and mtbf.any.value is not None:
         hours, when = _before(m)
         was = f" · {duration(hours)} {when}" if np.isfinite(hours) else ""
+        there, earlier = nodes_in_service(m.log, _window_before(m))
+        was += f", by {earlier:,.0f} nodes, now {there:,.0f}" if was and number_changed(there, earlier) else ""
         between, detail = duration(mtbf.any.value), _limited(mtbf.any, m.level) + was
         cards.append(Card("Time between incidents, now", between, detail, _refuted(m, "forecasts")))
     up, lost = m.availability.result, _lost_hours(m)

@@ -59,3 +59,13 @@ def test_ratios_have_no_unit_and_the_test_its_name(log_file: str, capsys) -> Non
     assert "hazard ratio p" in said
     assert main(["regress", log_file, *words, "--cluster", "none"]) == 0
     assert "(likelihood ratio) for all covariates together" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_coefficients_of_a_formula_are_in_the_short_answer(log_file: str, capsys) -> None:
+    assert main(["regress", log_file, "--period", "all", "--formula", "failures ~ rack"]) == 0
+    said = capsys.readouterr().out
+    row = rf.regress(simulated(), "failures ~ rack").table.loc["rack[T.b]"]
+    line = next(line for line in said.splitlines() if line.startswith("rack[T.b]"))
+    ratio, low, high = (row[f"rate_ratio{end}"] for end in ("", "_low", "_high"))
+    assert f"{ratio:.4g} ({low:.4g}-{high:.4g})" in line
+    assert line.split()[-1] == "a"

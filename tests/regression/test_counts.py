@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -335,3 +337,21 @@ def test_two_values_are_compared_in_one_direction_by_every_measure() -> None:
     models = effects[effects["attribute"] == "model"]
     assert {"failures", "ttf", "ttf (AFT)"} <= set(models["measure"])
     assert set(zip(models["term"], models["reference"], strict=True)) == {("b", "a")}
+
+
+def test_times_to_failure_are_without_incidents_of_several_nodes_too() -> None:
+    log = leaves(switch=4)
+    left_out = "record of an incident of several nodes"
+    counts, times = (rf.regress(log, f"{left} ~ leaf") for left in ("failures", "ttf"))
+    assert times.dropped[left_out] == counts.dropped[left_out]
+    assert f"{times.dropped[left_out]} left out: {left_out}" in times.findings
+    joined = rf.incidents(log)
+    alone = log.events[joined.table["scope"].to_numpy()[joined.incident] == "node"].reset_index(drop=True)
+    own = rf.regress(replace(log, events=alone), "ttf ~ leaf")
+    assert times.table["coefficient"].tolist() == pytest.approx(own.table["coefficient"].tolist())
+
+
+def test_the_number_of_levels_compared_is_whole() -> None:
+    effects = rf.regression.attribute_effects(leaves(switch=0), measures=("failures",))
+    assert "compared" in " ".join(effects.findings)
+    assert ".0 compared" not in " ".join(effects.findings)

@@ -11,6 +11,7 @@ import pytest
 import relfit as rf
 from relfit.reporting.first_screen import fleet_summary
 from relfit.reporting.report_data import ReportData
+from tests.backtesting.test_growing_fleet import fleet
 from tests.reporting.logs import log_of
 
 FAMILIES = ("exponential", "weibull")
@@ -70,3 +71,10 @@ def test_a_loss_that_the_last_months_refute_is_marked(monkeypatch: pytest.Monkey
     screen = fleet_summary(ReportData(rf.Study(maintained_log(weekly=False), "all"), FAMILIES))
     assert not any("predicted loss" in point.text for point in screen.limits)
     assert not any("in the last 90 days)" in point.text for point in screen.advice)
+
+
+@pytest.mark.parametrize("grown", [True, False])
+def test_a_grown_fleet_has_its_incidents_per_node_year(grown: bool) -> None:
+    screen = fleet_summary(ReportData(rf.Study(fleet(grown=grown), "all"), FAMILIES))
+    assert ("200 of 200 nodes in service" in screen.sentence) == grown
+    assert ("by 150 nodes, now 200" in screen.cards[0].detail) == grown

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from relfit.log.tables import pairs
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["node_table", "regression_table", "shared_records"]
+__all__ = ["node_table", "regression_table", "without_shared"]
 
 _OF_EVENTS = ("cause", "detail", "scope")
 _OWN = ("duration", "observed", "node")
@@ -30,6 +31,7 @@ _DROPPED = {
     "repair_unknown": "time to failure after an outage without a known end",
     "negative_gaps": "time to failure that began before the outage ended",
     "end_unknown": "outage without a known end",
+    "under_way": "time to failure that was under way when observation began",
 }
 
 
@@ -108,18 +110,27 @@ def node_table(log: FailureLog) -> pd.DataFrame:
     return table
 
 
-def shared_records(log: FailureLog) -> BoolArray:
+def _shared_records(log: FailureLog) -> BoolArray:
     """Which records are part of an incident that hit several nodes: a group, a rack or the whole system."""
     joined = incidents(log)
     shared = np.append(joined.table["scope"].to_numpy() != "node", False)
     return np.asarray(shared[joined.incident], dtype=np.bool_)
 
 
+def without_shared(log: FailureLog) -> tuple[FailureLog, int]:
+    """The log without the records of incidents that hit several nodes, and how many these are."""
+    if log.lifetimes is not None or not len(log.events):
+        return log, 0
+    shared = _shared_records(log)
+    number = int(shared.sum())
+    return replace(log, events=log.events[~shared].reset_index(drop=True)) if number else log, number
+
+
 def _in_shared_incidents(log: FailureLog, nodes: pd.Index) -> IntArray:
     """Failures of each node that are part of an incident that hit several nodes."""
     outages = outages_of(log)
     rows = np.flatnonzero(outages.failures)
-    rows = rows[shared_records(log)[outages.row[rows]]]
+    rows = rows[_shared_records(log)[outages.row[rows]]]
     number = np.bincount(outages.code[rows], minlength=outages.n_groups)
     return np.append(number, 0)[outages.groups.get_indexer(nodes)]
 

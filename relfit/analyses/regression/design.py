@@ -9,6 +9,7 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from keyword import iskeyword
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +19,23 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ordering import natural_key
 
-__all__ = ["INTERCEPT", "covariates_of", "matrix_of", "names_in", "reference_of", "split", "suggestion"]
+__all__ = [
+    "INTERCEPT",
+    "covariates_of",
+    "matrix_of",
+    "names_in",
+    "reference_of",
+    "split",
+    "suggestion",
+    "without_keywords",
+]
 
 INTERCEPT = "Intercept"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
 _CODED = re.compile(r"\bC\(\s*`?([^`,()]+?)`?\s*[,)]")
 _QUOTED = re.compile(r"`([^`]+)`")
-_LEVEL = re.compile(r"(.+)\[T\.(.*)\]")
+_Q = re.compile(r"""\bQ\(\s*(["'])([^`]+?)\1\s*\)""")
+_SIDES = re.compile(r"~(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # outside backticks
 _DEPENDENT = 1e-9
 
 
@@ -39,12 +50,15 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 def split(formula: str) -> tuple[str, str]:
     """The left and the right side of a formula; an `ArgumentError` for what is no text or does not have two sides.
 
+    Names of columns may be quoted with backticks, or as in ``Q("rack no")``.
+
     Examples
     --------
-    >>> split("ttf ~ cage + column")
-    ('ttf', 'cage + column')
+    >>> split("ttf ~ cage + column"), split('ttf ~ Q("rack no")')
+    (('ttf', 'cage + column'), ('ttf', '`rack no`'))
     """
-    sides = [side.strip() for side in formula.split("~")] if isinstance(formula, str) else []
+    text = _Q.sub(r"`\2`", formula) if isinstance(formula, str) else ""
+    sides = [side.strip() for side in _SIDES.split(text)]
     if len(sides) != 2 or not all(sides):
         raise ArgumentError(f"{formula!r} is not a formula", remedy="write it as 'ttf ~ rack + position'")
     return sides[0], sides[1]
@@ -215,10 +229,31 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
 
 
 def reference_of(column: str, frame: pd.DataFrame) -> str | None:
-    """Level that a column of the matrix is compared to; None for a number."""
+    """Level that a column of the matrix is compared to; None for a number.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"rack no": pd.Categorical(["a", "b"]), "no": pd.Categorical([1, 2])})
+    >>> reference_of("rack no[T.b]", frame), reference_of("C(no)[T.2]:rack no[T.b]", frame)
+    ('a', '1, a')
+    """
     levels = []
-    for factor in column.split(":"):
-        coded = _LEVEL.fullmatch(factor)
-        if coded:
-            levels += [str(frame[name].cat.categories[0]) for name in names_in(coded.group(1))]
-    return ", ".join(levels) if levels else None
+    for name in frame.columns[[isinstance(kind, pd.CategoricalDtype) for kind in frame.dtypes]]:
+        factor = rf"(?:^|:|[(`])(?:{re.escape(str(name))})`?(?:[^\[\]:`]*\))?\[T\."
+        levels += [(at.start(), str(frame[name].cat.categories[0])) for at in re.finditer(factor, column)]
+    return ", ".join(level for _, level in sorted(levels)) if levels else None
+
+
+def without_keywords(frame: pd.DataFrame, right: str) -> tuple[pd.DataFrame, str]:
+    """The covariates, and the formula, with an underscore after names that Python keeps to itself.
+
+    Examples
+    --------
+    >>> frame, right = without_keywords(pd.DataFrame({"class": [1.0], "rack no": [2.0]}), "C(`class`) + `rack no`")
+    >>> list(frame.columns), right
+    (['class_', 'rack no'], 'C(`class_`) + `rack no`')
+    """
+    own = {str(name): f"{name}_" for name in frame.columns if iskeyword(str(name))}
+    for name, other in own.items():
+        right = right.replace(f"`{name}`", f"`{other}`")
+    return frame.rename(columns=own), right

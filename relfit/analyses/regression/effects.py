@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.analyses.regression.covariates import node_table, regression_table, shared_records
+from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
 from relfit.analyses.regression.level_comparison import REST, compared_levels, farthest_level, most_frequent
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
@@ -140,7 +139,9 @@ def _sentence(row: pd.Series) -> str:
     if row["levels"] > 1 and row["low"] <= 1.0 <= row["high"]:
         return f"{head}: {what} differs, but no value surely from all others together."
     ratio = f"{what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}"
-    return f"{head}: {ratio}." if row["levels"] == 1 else f"{head}: {ratio}, the farthest of {row['levels']} compared."
+    return (
+        f"{head}: {ratio}." if row["levels"] == 1 else f"{head}: {ratio}, the farthest of {row['levels']:.0f} compared."
+    )
 
 
 def attribute_effects(
@@ -188,7 +189,7 @@ def attribute_effects(
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
     outliers = _outliers(log)
-    of_nodes, shared = _single(log)
+    of_nodes, shared = without_shared(log)
     sources = {"ttf": of_nodes, "ttr": log}
     for measure in measures:
         if measure not in MEASURES:
@@ -258,15 +259,6 @@ def _values(log: FailureLog, name: str, system: str) -> pd.Series:
     return table.loc[table["system"].astype(str) == system, name] if system else table[name]
 
 
-def _single(log: FailureLog) -> tuple[FailureLog, int]:
-    """The log without the records of incidents that hit several nodes, and how many these are."""
-    if log.lifetimes is not None or not len(log.events):
-        return log, 0
-    shared = shared_records(log)
-    number = int(shared.sum())
-    return replace(log, events=log.events[~shared].reset_index(drop=True)) if number else log, number
-
-
 def _outliers(log: FailureLog) -> pd.MultiIndex:
     """Nodes that fail far more often than the others; none in a log of lifetimes."""
     named = pd.DataFrame({"system": [], "node": []}, dtype=object)
@@ -301,6 +293,8 @@ def _fit(
     """The regression on all levels, that of the farthest one against the rest, and the number of levels compared."""
     if model == "cox" and len(table) > _MOST_COX:
         raise RelfitError(f"{len(table):,} times are too many for the Cox model (more than {_MOST_COX:,})")
+    name, plain = name.replace("`", "'"), name  # the quotes of formulas
+    table = table.rename(columns={plain: name})
     values = table[name]
     if _dated(values):
         raise RelfitError("its values are dates, which are no categories")

@@ -12,8 +12,15 @@ import pandas as pd
 import scipy
 
 from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
-from relfit.analyses.regression.covariates import node_table, regression_table, shared_records
-from relfit.analyses.regression.design import covariates_of, matrix_of, reference_of, split, suggestion
+from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
+from relfit.analyses.regression.design import (
+    covariates_of,
+    matrix_of,
+    reference_of,
+    split,
+    suggestion,
+    without_keywords,
+)
 from relfit.analyses.regression.maximum import Estimate
 from relfit.analyses.regression.regression_results import Regression, Test
 from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
@@ -55,10 +62,11 @@ def regress(
     log : FailureLog
     formula : str
         ``"ttf ~ cage + column"`` (time to failure), ``"ttr ~ cause"`` (time to repair) or ``"failures ~ rack"``
-        (failures of each node over the hours that it was observed, without those of incidents that hit several nodes).
-        The right side names attributes of the log,
-        ``system`` or ``cause``, in the language of formulaic; text is a category, ``C(cage)`` makes a number one. The
-        cause of a time to failure is that of the failure with which it began.
+        (failures of each node over the hours that it was observed). Failures and times to failure are without
+        incidents that hit several nodes. The right side names attributes of the log, ``system`` or ``cause``, in the
+        language of formulaic; text is a category, ``C(cage)`` makes a number one, and a name that is no plain word
+        stands in backticks or in ``Q("Purchase Order")``. The cause of a time to failure is that of the failure with
+        which it began.
     model : {"cox", "weibull", "lognormal", "negative binomial"}, optional
         Of times: proportional hazards (the default, ties after Efron), or accelerated failure time. Of ``failures``:
         negative binomial.
@@ -95,13 +103,9 @@ def regress(
             f"{left!r} on the left side is not known",
             remedy="use ttf or ttr (time to failure, to repair) or failures (of each node), as in 'ttf ~ rack'",
         )
-    dropped: dict[str, int] = {}
-    if left == _COUNTS:
-        table = node_table(log)
-        shared = int(shared_records(log).sum())
-        dropped = {"record of an incident of several nodes": shared} if shared else {}
-    else:
-        table, dropped = regression_table(log, left)
+    of_nodes, shared = (log, 0) if left == "ttr" else without_shared(log)
+    left_out = {"record of an incident of several nodes": shared} if shared else {}
+    table, dropped = (node_table(log), {}) if left == _COUNTS else regression_table(of_nodes, left)
     keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]
     own = ("node", "duration", "observed", "failures", "hours")
     return regression(
@@ -112,7 +116,7 @@ def regress(
         reference=reference,
         level=level,
         covariates=[str(name) for name in table.columns if name not in own],
-        dropped=dropped,
+        dropped={**left_out, **dropped},
     )
 
 
@@ -153,8 +157,7 @@ def regression(
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
         clusters = rows.clusters
-        right = split(formula)[1]
-        estimate = fit_times(model, rows.frame, right, rows.matrix, rows.hours, rows.failures > 0.0, clusters)
+        estimate = fit_times(model, rows.frame, rows.right, rows.matrix, rows.hours, rows.failures > 0.0, clusters)
     estimate = estimate.checked()
     return _result(formula, model, level, rows, estimate, None if clusters is None else rows.n_clusters)
 
@@ -164,6 +167,7 @@ class _Rows:
     """What is regressed: covariates, hours and failures of each row, and the cluster it belongs to."""
 
     frame: pd.DataFrame
+    right: str
     matrix: pd.DataFrame
     hours: FloatArray
     failures: FloatArray
@@ -223,9 +227,10 @@ def _rows(
         if clusters.max() == 0:
             what = f"all {_noun(model)}s have one value of {', '.join(keys)}"
             raise ArgumentError(what, remedy="cluster by something else, or cluster=None")
+    frame, right = without_keywords(frame, right)
     matrix = matrix_of(frame, right, failures[at], _noun(model))
     labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
-    return _Rows(frame, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
+    return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
 
 
 def _noun(model: str) -> str:

@@ -1,0 +1,60 @@
+"""Rows of a table that are one record: the same node, times and cause, whoever handled the ticket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+import relfit as rf
+from relfit.cli.app import main
+
+TICKETS = """node,start,end,cause,Priority
+a,2024-01-03 10:00,2024-01-03 12:00,disk,P1
+a,2024-01-03 10:00,2024-01-03 12:00,disk,P3
+a,2024-01-03 10:00,2024-01-03 12:00,fan,P1
+a,2024-01-03 10:00,2024-01-03 13:00,disk,P1
+b,2024-01-03 10:00,2024-01-03 12:00,disk,P1
+a,2024-01-03 10:00,2024-01-03 12:00,disk,P1
+b,2024-01-05 10:00,,disk,P1
+a,2024-01-03 10:00,2024-01-03 12:00,disk,P2
+b,2024-01-05 10:00,,disk,P2
+b,2024-02-05 10:00,2024-02-05 12:00,disk,P2
+"""
+
+
+def test_the_same_node_times_and_cause_count_once(tmp_path: Path) -> None:
+    path = tmp_path / "tickets.csv"
+    path.write_text(TICKETS)
+    log = rf.read(path)
+    assert log.events["line"].tolist() == [2, 4, 5, 6, 8, 11]
+    reasons = dict(zip(log.rejected["line"], log.rejected["reason"], strict=True))
+    same = "the same node, times and cause as line"
+    assert reasons == {3: f"{same} 2", 7: "duplicate of an earlier row", 9: f"{same} 2", 10: f"{same} 8"}
+    assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
+
+
+def test_the_watch_stores_as_many_records_as_are_kept(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+    (tmp_path / "tickets.csv").write_text(TICKETS.replace("a,2024-01-03 10:00,2024-01-03 13:00,disk,P1\n", ""))
+    settings = str(tmp_path / "watch.toml")
+    main(["watch", "init", str(tmp_path / "tickets.csv"), "--out", settings])
+    assert "5 kept, 4 rejected" in " ".join(capsys.readouterr().out.split())
+    main(["watch", "run", settings])
+    assert "5 records, 5 new" in capsys.readouterr().out
+
+
+def test_units_within_a_node_fail_apart() -> None:
+    rows = pd.DataFrame({"node": ["a"] * 3, "start": ["2024-01-03"] * 3, "slot": [1, 2, 2], "who": ["x", "y", "z"]})
+    assert rf.read(rows).events["slot"].tolist() == [1, 2]
+
+
+def test_without_causes_details_tell_records_apart() -> None:
+    rows = pd.DataFrame(
+        {"node": ["a"] * 3, "start": ["2024-01-03"] * 3, "detail": ["fan", "cpu", "cpu"], "who": ["x", "y", "z"]}
+    )
+    assert rf.read(rows).events["detail"].tolist() == ["fan", "cpu"]
+
+
+def test_records_without_a_node_stay() -> None:
+    rows = pd.DataFrame({"node": [None, None, "a"], "start": ["2024-01-03"] * 3, "rack": ["r1", "r2", "r1"]})
+    assert len(rf.read(rows, nodeless="node")) == 3
