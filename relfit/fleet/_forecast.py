@@ -16,10 +16,10 @@ from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
+from relfit.fleet.causes_left_out import other_causes, quantities, summed
 from relfit.fleet.horizons import checked_horizons
 from relfit.fleet.node_years import by_node_year, nodes_in_service
 from relfit.fleet.now import LONG_RUN, NOW, checked_at
-from relfit.fleet.other_causes import other_causes, quantities, summed
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import Future, SystemAhead, split, with_repairs
 from relfit.log.failurelog import FailureLog, Window

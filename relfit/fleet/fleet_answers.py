@@ -63,16 +63,13 @@ class FleetModel(FleetParts, Result):
         inside = int(self.found.table["start"].between(window.start, window.end).sum())
         several = len(self.places.systems) if len(self.places.systems) > 1 else 0
         before = inside / max(window.hours / HOURS_PER_WEEK, 1e-9)
-        since = (
-            f"since {window.start:%Y-%m-%d}"
-            if window.end >= until
-            else f"{window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}"
-        )
+        begin = f"{window.start:%Y-%m-%d}"
+        since = f"since {begin}" if window.end >= until else f"{begin} to {window.end:%Y-%m-%d}"
         log = self.lately.log
-        per_node = "" if several else by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
+        since += "" if several else by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
         return (
             f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{f' in {several} systems' if several else ''} "
-            f"({number(low)}-{number(high)}); {number(before)} a week {since}{per_node}."
+            f"({number(low)}-{number(high)}); {number(before)} a week {since}."
         )
 
     @property

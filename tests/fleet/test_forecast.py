@@ -118,7 +118,8 @@ def test_the_long_run_is_forecast_from_the_end_of_the_log_for_the_nodes_that_are
     assert racks["r1"] / racks["r0"] == pytest.approx(2.0, rel=0.35)
     assert (ahead.basis["gone"][0], ahead.basis["until"][0]) == (5, until)
     assert ahead.findings[2].startswith(f"As of {log.window.end:%Y-%m-%d}: ")
-    assert ahead.findings[2].endswith(f" a week {log.window.start:%Y-%m-%d} to {until:%Y-%m-%d}.")
+    assert f" a week {log.window.start:%Y-%m-%d} to {until:%Y-%m-%d}; per node-year " in ahead.findings[2]
+    assert ahead.findings[2].endswith("15 of 20 nodes in service.")
 
 
 # ------------------------------------------------------- fleets that changed
