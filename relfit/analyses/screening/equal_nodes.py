@@ -82,7 +82,7 @@ def _plain(seen: FloatArray, drawn: FloatArray, times: int) -> float | None:
 
 
 def _rarer(seen: FloatArray, drawn: FloatArray) -> float:
-    """Share of the logs, that seen among them, whose rarer score is as rare as that of the one seen, or then the other."""
+    """Share of the logs, with the one seen, whose rarer score is as rare as its own; if equal, the other score."""
     every = np.concatenate([seen, drawn])
     rarer, other = np.sort(rankdata(-every, method="max", axis=0), axis=1).T
     return float(np.mean((rarer < rarer[0]) | ((rarer == rarer[0]) & (other <= other[0]))))
