@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
-from scipy.stats import rankdata
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting import fit
@@ -84,7 +83,8 @@ def _plain(seen: FloatArray, drawn: FloatArray, times: int) -> float | None:
 def _rarer(seen: FloatArray, drawn: FloatArray) -> float:
     """Share of the logs, with the one seen, whose rarer score is as rare as its own; if equal, the other score."""
     every = np.concatenate([seen, drawn])
-    rarer, other = np.sort(rankdata(-every, method="max", axis=0), axis=1).T
+    reached = [len(every) - np.searchsorted(np.sort(score), score) for score in every.T]
+    rarer, other = np.sort(reached, axis=0)
     return float(np.mean((rarer < rarer[0]) | ((rarer == rarer[0]) & (other <= other[0]))))
 
 
