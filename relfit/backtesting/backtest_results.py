@@ -428,7 +428,7 @@ class Backtest(Result):
         for row in self.of("decisions", "drain").to_dict("records"):
             if row["bias_low"] > MATTERS["decisions"]:
                 means = f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
-                return f"bias {signed_bias(*(row[f'bias{end}'] for end in ('', '_low', '_high')), 'points')}", means
+                return f"bias {signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
         return "", ""
 
     @property
