@@ -44,6 +44,13 @@ def rows(logs: int) -> Iterator[tuple[str, float]]:
         many = [outlier_nodes(fleet(np.random.default_rng(s), shape, np.full(120, 800.0))) for s in range(logs)]
         claimed = [len(one.outliers) > 0 or one.classes.loc[0, "description"] != "equal" for one in many]
         yield f"Weibull of shape {shape:g}: unequal nodes", float(np.mean(claimed))
+    for shape in (0.5, 1.0):
+        many = [outlier_nodes(fleet(np.random.default_rng(s), shape, np.full(300, 12000.0))) for s in range(logs)]
+        claimed = [len(one.outliers) > 0 or one.classes.loc[0, "description"] != "equal" for one in many]
+        yield f"shape {shape:g}, 0.7 failures a node: unequal nodes", float(np.mean(claimed))
+    mean = np.where(np.arange(600) < 1, HOURS / 24.0, HOURS / 3.0)
+    named = [outlier_nodes(fleet(np.random.default_rng(s), 1.0, mean)).outliers["node"].tolist() for s in range(logs)]
+    yield "one of 600 nodes at 8 times: it alone named", float(np.mean([one == ["n0"] for one in named]))
     for shape in (0.7, 1.0):
         mean = np.where(np.arange(200) < 10, 160.0, 800.0)
         classes = [outlier_nodes(fleet(np.random.default_rng(s), shape, mean)).classes.loc[0] for s in range(logs)]

@@ -65,6 +65,7 @@ _REFUTABLE = {
     "forecasts": "these forecasts of failures",
     "jobs": "the predicted shares of uninterrupted jobs",
     "decisions": "the predicted loss of jobs with checkpoints",
+    "drain": "the predicted share of failures on drained nodes",
 }
 
 
@@ -158,7 +159,7 @@ class Backtest(Result):
             "trust": self.trust,
             "trust_reason": self.trust_reason,
             "summary": self.summary,
-            "refuted": {part: self.refuted(part) for part in self.parts if self.refuted(part)},
+            "refuted": {part: self.refuted(part) for part in _REFUTABLE if self.refuted(part)},
             "reliability": self.reliability() if "jobs" in self.parts else None,
         }
         return {**super().to_dict(), **json_ready(more)}
@@ -276,7 +277,13 @@ class Backtest(Result):
             far = rows.iloc[int(rows["bias"].abs().to_numpy().argmax())]
             if (rows["bias_low"] > -MATTERS["jobs"]).all() and (rows["bias_high"] < MATTERS["jobs"]).all():
                 sure = not far["bias_low"] <= 0.0 <= far["bias_high"]
-                verdict = "below the 5 points that matter" if sure else "predictions agree with the log"
+                verdict = "below the 5 points that matter" if sure else "no bias is evident"
+                if (rows["held_high"] < self.level).any():
+                    verdict += ", but the intervals are too narrow"
+                elif (rows["held"] < self.level - _FAR_BELOW[0]).any():
+                    verdict += ", but few intervals held, which may be chance"
+                elif not sure:
+                    verdict = "predictions agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
                 verdict = "may be chance"
             else:
@@ -392,16 +399,19 @@ class Backtest(Result):
         return max(self._marks, key=lambda mark: mark[0])[1]
 
     def refuted(self, part: str) -> str:
-        """Why predictions of a part are refuted; empty if they are not.
+        """Why predictions of a part, or of ``drain``, are refuted; empty if they are not.
 
         Refuted: less than 60 % of the intervals held, with an upper limit below the nominal level (for jobs only with a
         mean error of two points or more); or both limits of the bias exceed 2.5 times what matters (10 % of failures, 5
-        points of jobs, 2 points of lost time).
+        points of jobs, 2 points of lost time). The share of failures on drained nodes: a lower limit of its bias above
+        2 points.
         """
         return self._refuted(part)[0]
 
     def _refuted(self, part: str) -> tuple[str, str]:
         """Why predictions of a part are refuted, and the means predicted and seen; both empty if they are not."""
+        if part == "drain":
+            return self._drained_less()
         rows = self.of(part) if part in MATTERS and part in self.parts else self.summary.iloc[:0]
         for row in rows.to_dict("records"):
             counts = part == "forecasts"
@@ -414,6 +424,14 @@ class Backtest(Result):
             if row["bias_low"] > least or row["bias_high"] < -least:
                 ends = row["bias"], row["bias_low"], row["bias_high"]
                 return f"bias {signed_bias(*ends, '%' if counts else 'points')}{of}", means
+        return "", ""
+
+    def _drained_less(self) -> tuple[str, str]:
+        """The same of the share of failures that draining the first nodes would have avoided."""
+        for row in self.of("decisions", "drain").to_dict("records"):
+            if row["bias_low"] > MATTERS["decisions"]:
+                means = f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
+                return f"bias {signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
         return "", ""
 
     @property

@@ -17,9 +17,11 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         label = fleet.node_label(each.node)
         text = (
             f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(each)}, others had "
-            f"{number(each.others)} on average."
+            f"{number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Take it out of service and test it, or replace the part that its failures have in common."
+        if _slower(fleet, each):
+            advice = "It fails more seldom since: test it when it is free. relfit nodes says how often nodes fail now."
         evidence = {"ratio": each.number / max(each.expected, 1e-9)}
         yield _episode(fleet, each, ("node", f"node {label}", text, advice), evidence)
 
@@ -30,10 +32,22 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (
             f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the {_span(each)}, "
-            f"others had {number(each.others)} on average."
+            f"others had {number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Don't put it back into service after the same repair: look for another cause."
+        if _slower(fleet, each):
+            advice = "It fails more seldom since: if it fails so again, look for another cause."
         yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
+
+
+def _slower(fleet: WatchedFleet, each: NodeEpisode) -> bool:
+    """Whether a node whose alarm still stands has failed more seldom since the run that raised it."""
+    return each.slower and each.over >= fleet.steps.edges[-1]
+
+
+def _lately(fleet: WatchedFleet, each: NodeEpisode) -> str:
+    """How many failures came since, where they are fewer."""
+    return f"; since then it had {f'{each.later:,}' if each.later else 'none'}" if _slower(fleet, each) else ""
 
 
 def _span(each: NodeEpisode) -> str:

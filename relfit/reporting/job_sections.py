@@ -17,6 +17,10 @@ __all__ = ["jobs", "questions"]
 
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 _CLUSTERED = 0.02  # difference of two probabilities
+_TESTED_BY = (
+    "The past was predicted from its daily shares at each of these dates. relfit backtest predicts it with the model "
+    "of this page, at twelve of them at most: its numbers differ."
+)
 
 
 def questions(m: ReportData) -> Section | str:
@@ -103,7 +107,7 @@ def jobs(m: ReportData) -> Section | str:
     past_said = tested.sentences("jobs")[0]
     if refuted:
         verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
-    return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), details=(cells,))
+    return Section("jobs", "Jobs", verdict, (*uneven, past_said, _TESTED_BY), (figure,), (table,), details=(cells,))
 
 
 def _uneven(m: ReportData, share: float) -> tuple[str, ...]:

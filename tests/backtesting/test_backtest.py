@@ -358,7 +358,15 @@ def test_how_forecasts_compare_is_said_without_signs(ratio: float, low: float, h
     assert backtest_texts.against_counting({**row, "against_1_high": high}) == text
 
 
+def all_held(tested: rf.backtesting.Backtest) -> rf.backtesting.Backtest:
+    """The same with intervals of jobs that contain every outcome."""
+    jobs = tested.table["part"] == "jobs"
+    low, high = tested.table["low"].mask(jobs, 0.0), tested.table["high"].mask(jobs, 1.0)
+    return replace(tested, table=tested.table.assign(low=low, high=high))
+
+
 def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Backtest) -> None:
+    tested = all_held(tested)
     (text,) = tested.sentences("jobs")
     assert "predictions agree with the log" in text
     jobs = tested.table["part"] == "jobs"
@@ -369,6 +377,39 @@ def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Back
     assert "agrees" not in text
     assert not tested.refuted("jobs")
     assert replace(tested, table=off).refuted("jobs")
+
+
+@pytest.mark.parametrize(
+    ("missed", "text"),
+    [(6, ", but the intervals are too narrow."), (2, ", but few intervals held, which may be chance.")],
+)
+def test_agrees_is_not_said_where_few_intervals_held(tested: rf.backtesting.Backtest, missed: int, text: str) -> None:
+    table = all_held(tested).table
+    jobs = table["part"] == "jobs"
+    assert table["origin"][jobs].nunique() == 6
+    out = jobs & table["origin"].isin(sorted(table["origin"][jobs].unique())[:missed])
+    wrong = table.assign(low=table["low"].mask(out, table["seen"] + 0.01))
+    (said,) = replace(tested, table=wrong).sentences("jobs")
+    assert said.endswith(text)
+    assert "agree" not in said
+
+
+def test_drained_nodes_that_had_clearly_fewer_failures_than_predicted_are_refuted(
+    tested: rf.backtesting.Backtest,
+) -> None:
+    """12 % was predicted, 6.4 % came, and nothing marked it."""
+    drain = tested.table["of"] == "drain"
+    assert drain.any()
+    assert not tested.refuted("drain")
+    off = replace(
+        tested, table=tested.table.assign(predicted=tested.table["predicted"].where(~drain, 0.3 + tested.table["seen"]))
+    )
+    assert off.refuted("drain") == "bias +30 points (+30 to +30)"
+    (text,) = off.refutations
+    assert text.startswith(
+        "The log's own past refutes the predicted share of failures on drained nodes: bias +30 points"
+    )
+    assert off.to_dict()["refuted"] == {"drain": off.refuted("drain")}
 
 
 def test_a_refuted_loss_is_said_with_what_was_seen(tested: rf.backtesting.Backtest) -> None:
@@ -387,7 +428,7 @@ def test_a_refuted_loss_is_said_with_what_was_seen(tested: rf.backtesting.Backte
 def test_a_bias_with_an_interval_without_zero_is_called_small(tested: rf.backtesting.Backtest) -> None:
     jobs = tested.table["part"] == "jobs"
     seen = tested.table["seen"].where(~jobs, tested.table["predicted"] - 0.02)
-    (text,) = replace(tested, table=tested.table.assign(seen=seen)).sentences("jobs")
+    (text,) = replace(tested, table=all_held(tested).table.assign(seen=seen)).sentences("jobs")
     assert text.endswith("+2.0 points (+2.0 to +2.0): below the 5 points that matter.")
 
 

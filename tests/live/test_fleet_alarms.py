@@ -84,6 +84,25 @@ def test_a_node_at_ten_times_the_rate_is_found() -> None:
     assert not [each for each in alarms if each.kind == "node" and each is not alarm]
 
 
+def test_a_node_that_failed_more_seldom_since_is_said_to_have() -> None:
+    """Its alarm stands for months: the words of the day it was raised are not those of today."""
+    bad = np.sort(np.random.default_rng(3).uniform(500 * DAY, 540 * DAY, 9))
+    extra = [{"node": "n042", "start": t, "end": t + 2.0, "cause": CAUSES[i % 3]} for i, t in enumerate(bad)]
+    extra += [{"node": "n007", "start": t * DAY, "end": t * DAY + 1, "cause": "fan"} for t in (530.0, 533.0, 538.0)]
+    others = ~np.isin(np.arange(100), (7, 42)) / 98.0
+    log = fleet(3, extra=extra, weights=others)
+    then = of(fleet_alarms(log, now=at(bad[-1] + 1.0)), "node", "node n042")
+    assert "since then" not in then.text
+    assert then.advice.startswith("Take it out of service")
+    now = of(fleet_alarms(log), "node", "node n042")
+    assert now.key == then.key
+    assert now.text.endswith("; since then it had none.")
+    assert "out of service" not in now.advice
+    again = of(fleet_alarms(log), "repeat", "node n007, fan")
+    assert again.text.endswith("; since then it had none.")
+    assert "Don't put it back" not in again.advice
+
+
 def test_a_bad_node_of_a_new_fleet_is_found_in_its_first_weeks() -> None:
     bad = [DAY * day for day in (2, 5, 9, 13, 18, 22)]
     extra = [{"node": "n042", "start": t, "end": t + 2.0, "cause": CAUSES[i % 3]} for i, t in enumerate(bad)]

@@ -13,7 +13,7 @@ import relfit as rf
 from relfit.analyses.screening import outlier_nodes
 from relfit.base.errors import ArgumentError
 from relfit.log.failurelog import FailureLog
-from tests.factories import make_log
+from tests.factories import EPOCH, make_log
 
 HOURS = 8760.0
 
@@ -85,6 +85,49 @@ def test_one_node_at_nine_times_the_mean_among_nodes_that_differ_stands_out() ->
     assert found.classes.loc[0, "description"] in ("spread", "either")
     assert found.outliers["node"].tolist() == ["n077"]
     assert "1 of 192 nodes stands out" in found.headline
+
+
+def scattered(rng: np.random.Generator, counts: np.ndarray) -> FailureLog:
+    """Nodes with these numbers of failures at any times of the year."""
+    rows = [
+        {"node": f"n{i:03d}", "start": t} for i, n in enumerate(counts) for t in np.sort(rng.uniform(0.0, HOURS, n))
+    ]
+    nodes = [{"node": f"n{i:03d}"} for i in range(len(counts))]
+    return make_log(rows, nodes, window=(0.0, HOURS))
+
+
+@pytest.mark.parametrize("shape", [0.87, 1.0])
+def test_one_node_far_out_among_many_equal_ones_stands_out(shape: float) -> None:
+    """14 failures where 2.5 are expected gain less than BIC asks for of 540 nodes, and had no test."""
+    log = log_of(np.random.default_rng(5), np.full(539, HOURS / 2.5), "weibull", shape)
+    times = np.sort(np.random.default_rng(1).uniform(0.0, HOURS, 14))
+    seen = zip(log.events["node"], (log.events["start"] - EPOCH) / pd.Timedelta(hours=1), strict=True)
+    rows = [{"node": node, "start": start} for node, start in seen]
+    rows += [{"node": "n539", "start": t} for t in times]
+    nodes = [{"node": f"n{i:03d}", "entered_known": False} for i in range(540)]
+    expected = len(rows) / 540
+    assert stats.poisson.sf(13, expected) * 540 < 1e-3
+    found = outlier_nodes(make_log(rows, nodes, window=(0.0, HOURS), start_known=False))
+    assert found.classes.loc[0, "p"] <= 0.05
+    assert found.outliers["node"].tolist() == ["n539"]
+    assert "1 of 540 nodes stands out" in found.headline
+
+
+def test_one_node_far_out_among_nodes_more_even_than_chance_is_a_class_of_its_own() -> None:
+    """Their spread is estimated as zero, which explains no node."""
+    counts = np.array([6 + i % 2 for i in range(100)])
+    counts[5] = 21
+    found = outlier_nodes(scattered(np.random.default_rng(0), counts))
+    assert found.outliers["node"].tolist() == ["n005"]
+    assert found.classes.loc[0, "ratio"] == pytest.approx(21 / 6.5, rel=0.1)
+
+
+def test_twelve_units_that_scatter_more_than_chance_are_unequal() -> None:
+    counts = np.array([6, 4, 10, 6, 11, 5, 6, 10, 8, 18, 2, 2])
+    assert stats.chi2.sf(((counts - counts.mean()) ** 2 / counts.mean()).sum(), 11) < 0.002
+    found = outlier_nodes(scattered(np.random.default_rng(0), counts))
+    assert found.classes.loc[0, "description"] != "equal"
+    assert "vary" in found.headline
 
 
 def test_five_of_the_six_that_were_planted_in_the_sample_are_named_by_excess() -> None:
@@ -171,4 +214,4 @@ def test_nodes_that_differ_less_than_chance_lets_expect_are_told_so() -> None:
     as_chance = [{"node": f"n{i:02d}", "start": t} for i in range(24) for t in rng.uniform(0.0, HOURS, counts[i])]
     assert stats.chi2.cdf(((counts - counts.mean()) ** 2 / counts.mean()).sum(), 23) > 0.01
     found = outlier_nodes(make_log(as_chance, window=(0.0, HOURS)), n_resamples=39)
-    assert found.headline.endswith("there is no evidence that nodes differ.")
+    assert found.headline.endswith("there is no evidence that their rates of failure differ.")

@@ -1,8 +1,8 @@
 """Nodes whose failure rate stands out, compared with how the rates of all nodes differ.
 
 The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
-vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more than those of
-equal nodes in random logs.
+vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more, or one node
+has more of them, than in random logs of equal nodes.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class OutlierNodes(Result):
             p = self._evenness
             if p < _EVEN:
                 return f": their failures differ less than chance lets expect ({p_value(p)}, Poisson)"
-            return ": there is no evidence that nodes differ"
+            return ": there is no evidence that their rates of failure differ"
         if np.isfinite(row["ratio"]):
             share = interval_ends(percent(row["fraction_low"]), percent(row["fraction_high"]))
             return (

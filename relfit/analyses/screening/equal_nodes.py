@@ -1,7 +1,8 @@
-"""Random logs of equal nodes: whether numbers of failures scatter more than those of nodes with one distribution.
+"""Random logs of equal nodes: whether numbers of failures differ more than those of nodes with one distribution.
 
-A node's failures are compared with the cumulative hazard of its own lives (the score test of a frailty; Commenges and
-Andersen 1995), since counts alone scatter as much in a fleet of equal nodes with a heavy tail.
+A node's failures are compared with the cumulative hazard of its own lives, since counts alone scatter as much in a
+fleet of equal nodes with a heavy tail: of all nodes together (the score test of a frailty; Commenges and Andersen
+1995), and of the node with the largest excess, which many others hide in that sum.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting import fit
@@ -24,14 +26,16 @@ __all__ = ["equal_nodes_p"]
 _FAMILIES = ("weibull", "gamma", "lognormal")
 _ALIKE = 1.25  # failures in random logs relative to those seen
 _AT_ONCE = 40  # random logs
-_PLAIN = 25  # of them that scatter as much
+_PLAIN = 25  # of them that differ as much
 _MOST_LIVES = 20_000  # of the nodes that are looked at
 _MOST_DRAWN = 4_000_000  # times between failures in all random logs
 
 
 def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> float:
-    """P-value: share of random logs of equal nodes whose failures scatter at least as much around their expectation.
+    """P-value: share of random logs of equal nodes whose failures differ at least as much from their expectation.
 
+    They differ by their scatter or by the largest excess of one node, whichever is rarer among the random logs; the
+    smaller of the two shares is itself compared with that of every random log (Westfall and Young 1993).
     Times between failures have the distribution, among Weibull, gamma and lognormal, that describes those of all nodes
     best by AIC; each node runs from a random moment on and for as long as it was watched. A distribution whose random
     logs have 25 % more or fewer failures than these nodes gives way to the next; if all do, the nearest is used.
@@ -51,37 +55,51 @@ def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -
     for one in ok:
         family: Any = one.distribution[0]
         hazards = spent_hazards(type(family), one.parameter_array, pooled)
-        seen = _scatter(failures[None], np.bincount(node, hazards, lives.n_groups).astype(np.float64)[None])[0]
-        scatter, drawn, chance = np.zeros(0), 0, None
-        while scatter.size < times and chance is None:
-            size = min(several, times - scatter.size)
+        seen = _scores(failures[None], np.bincount(node, hazards, lives.n_groups).astype(np.float64)[None])
+        scores, drawn, chance = np.zeros((0, 2)), 0, None
+        while len(scores) < times and chance is None:
+            size = min(several, times - len(scores))
             counts, spent = _random_logs(family, np.tile(time, size), rng)
             drawn += int(counts.sum())
-            scatter = np.append(scatter, _scatter(counts.reshape(size, -1), spent.reshape(size, -1)))
-            chance = _plain(seen, scatter, times)
-        off = abs(np.log(max(drawn, 1) / scatter.size / failures.sum()))
+            scores = np.concatenate([scores, _scores(counts.reshape(size, -1), spent.reshape(size, -1))])
+            chance = _plain(seen[0], scores, times)
+        off = abs(np.log(max(drawn, 1) / len(scores) / failures.sum()))
         if off < nearest:
-            nearest = off
-            p = (1.0 + int(np.sum(scatter >= seen))) / (1.0 + times) if chance is None else chance
+            nearest, p = off, _rarer(seen, scores) if chance is None else chance
         if off < np.log(_ALIKE):
             break
     return p
 
 
-def _plain(seen: float, drawn: FloatArray, times: int) -> float | None:
+def _plain(seen: FloatArray, drawn: FloatArray, times: int) -> float | None:
     """The p-value where it is plain: large (Besag and Clifford 1991), or ten deviations out, as small as can be."""
-    reached = int(np.sum(drawn >= seen))
-    if reached >= _PLAIN:
-        return reached / drawn.size
-    far = drawn.size >= _AT_ONCE and seen > drawn.mean() + 10.0 * drawn.std()
-    return 1.0 / (1.0 + times) if far and not reached else None
+    reached = (drawn >= seen).sum(axis=0)
+    if reached.min() >= _PLAIN:
+        return min(1.0, reached.size * float(reached.min()) / len(drawn))
+    far = (seen > drawn.mean(axis=0) + 10.0 * drawn.std(axis=0)) & (reached == 0)
+    return 1.0 / (1.0 + times) if len(drawn) >= _AT_ONCE and far.any() else None
 
 
-def _scatter(counts: FloatArray, spent: FloatArray) -> FloatArray:
-    """The score for a spread of rates in each log: squares of failures less those expected, beyond what chance adds."""
+def _rarer(seen: FloatArray, drawn: FloatArray) -> float:
+    """Share of the logs, with the one seen, whose rarer score is as rare as its own; if equal, the other score."""
+    every = np.concatenate([seen, drawn])
+    reached = [len(every) - np.searchsorted(np.sort(score), score) for score in every.T]
+    rarer, other = np.sort(reached, axis=0)
+    return float(np.mean((rarer < rarer[0]) | ((rarer == rarer[0]) & (other <= other[0]))))
+
+
+def _scores(counts: FloatArray, spent: FloatArray) -> FloatArray:
+    """Two scores of each log, shape (logs, 2): for a spread of rates, and for one node with a rate of its own.
+
+    The first has the squares of failures less those expected, beyond what chance adds; the second is the largest
+    Poisson deviance among the nodes with more failures than expected.
+    """
     total = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
-    expected = spent * total / np.maximum(spent.sum(axis=-1, keepdims=True), 1e-300)
-    return np.asarray((((counts - expected) ** 2 - counts) / total).sum(axis=-1))
+    expected = np.maximum(spent * total / np.maximum(spent.sum(axis=-1, keepdims=True), 1e-300), 1e-300)
+    excess = counts - expected
+    scatter = ((excess**2 - counts) / total).sum(axis=-1)
+    deviance = np.where(excess > 0.0, special.xlogy(counts, counts / expected) - excess, 0.0)
+    return np.stack([scatter, deviance.max(axis=-1)], axis=-1)
 
 
 def _random_logs(family: Family, time: FloatArray, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

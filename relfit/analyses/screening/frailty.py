@@ -36,6 +36,7 @@ _SEVERAL = 3  # nodes that can be unequal
 _ITERATIONS = 40  # where there is no spread the search runs to the edge: further steps gain nothing
 _CLEAR = 2.0  # difference of BIC below which there is nothing to choose (Kass and Raftery 1995)
 _SIZE = 0.05  # of the test of equal nodes
+_LEAST_GAIN = 1.0  # in log-likelihood, of unequal nodes: below it there is nothing to test
 _MOST_LIVES = 300_000  # of a group that models are fitted to: enough for its shape to 0.3 %
 _LEAST_NODES = 200  # of such a group, however many lives each has
 _FREE = {"equal": 2, "spread": 3, "classes": 4}
@@ -55,7 +56,8 @@ def renewal_models(
     A group of `lives` is a node, and `groups` has the number of its system; of a system with more than 300,000 lives a
     random sample of nodes is used. Intervals are normal on the log scale. Nodes count as unequal only where few of
     `n_resamples` random logs of equal nodes (`relfit.analyses.screening.equal_nodes`) differ as much: equal nodes whose
-    times between failures are not Weibull would otherwise pass for two classes of Weibull nodes.
+    times between failures are not Weibull would otherwise pass for two classes of Weibull nodes, and a single node far
+    from the others for one of them, since it gains less than BIC asks for. Without random logs BIC decides.
 
     With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
     likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A
@@ -80,10 +82,12 @@ def renewal_models(
     rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
     for name in ("spread", "classes"):
         loglik[name] = np.fmax(loglik[name], loglik["equal"])
-    described = _description(loglik, looked.sums(np.ones(looked.code.size)))
-    described[failures < _FEWEST] = "equal"
-    p = _tested(lives, code, described, n_resamples, generator)
-    chance = p > _SIZE
+    bic = _bic(loglik, looked.sums(np.ones(looked.code.size)))
+    described, alike = _unequal(bic), bic["equal"] <= np.fmin(bic["spread"], bic["classes"])
+    # one node among many gains less than BIC asks for: the test decides
+    gains = np.fmax(loglik["spread"], loglik["classes"]) - loglik["equal"] >= _LEAST_GAIN
+    p = _tested(lives, code, (failures >= _FEWEST) & (gains | ~alike), n_resamples, generator)
+    chance = (failures < _FEWEST) | (p > _SIZE) | (alike & np.isnan(p))
     described[chance] = "equal"
     classes = (described == "two_classes") & best["classes"].converged
     spread = ~classes & ~chance & best["spread"].converged & (best["spread"].value > loglik["equal"])
@@ -130,22 +134,24 @@ def renewal_models(
     )
 
 
-def _description(loglik: dict[str, FloatArray], nodes: FloatArray) -> npt.NDArray[np.object_]:
-    """What describes each group best by BIC."""
-    bic = {name: _FREE[name] * np.log(np.maximum(nodes, 1.0)) - 2.0 * value for name, value in loglik.items()}
+def _bic(loglik: dict[str, FloatArray], nodes: FloatArray) -> dict[str, FloatArray]:
+    """The Bayesian information criterion of each model in every group."""
+    return {name: _FREE[name] * np.log(np.maximum(nodes, 1.0)) - 2.0 * value for name, value in loglik.items()}
+
+
+def _unequal(bic: dict[str, FloatArray]) -> npt.NDArray[np.object_]:
+    """What describes each group best by BIC, if its nodes are unequal."""
     with np.errstate(invalid="ignore"):
         gain = bic["spread"] - bic["classes"]
-        words = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
-        words[bic["equal"] <= np.fmin(bic["spread"], bic["classes"])] = "equal"
-    return words
+    return np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
 
 
 def _tested(
-    lives: LifeData, code: IntArray, described: npt.NDArray[np.object_], n_resamples: int, rng: np.random.Generator
+    lives: LifeData, code: IntArray, asked: BoolArray, n_resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """P-value of equal nodes in the groups that BIC describes as unequal; NaN in the others."""
-    p = np.full(described.size, np.nan)
-    for group in np.flatnonzero(described != "equal") if n_resamples else ():  # systems, not nodes
+    """P-value of equal nodes in the groups that are asked about; NaN in the others."""
+    p = np.full(asked.size, np.nan)
+    for group in np.flatnonzero(asked) if n_resamples else ():  # systems, not nodes
         p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
     return p
 

@@ -32,11 +32,11 @@ class RenewalModels(Result):
     loglik : pandas.DataFrame
         One row per group, ``equal``, ``spread`` and ``classes``.
     description : ndarray of object, shape (groups,)
-        What describes the nodes best by BIC: ``equal``, ``spread``, ``two_classes`` or ``either`` of the two; ``equal``
-        where equal nodes would differ as much.
+        ``equal`` where equal nodes would differ as much; else what describes the nodes best by BIC: ``spread``,
+        ``two_classes`` or ``either`` of the two.
     p : ndarray, shape (groups,)
-        Probability that the numbers of failures of equal nodes scatter as much, by random logs; NaN where BIC describes
-        the nodes as equal.
+        Probability that the numbers of failures of equal nodes differ as much, by random logs; NaN where no model of
+        unequal nodes describes them clearly better.
     status : ndarray of object, shape (groups,)
         ``ok``; ``few`` (fewer than ten failures: a constant rate is taken); ``none`` (no failure).
     covariance : ndarray, shape (groups, 3, 3)

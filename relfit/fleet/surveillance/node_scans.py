@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR
@@ -19,6 +20,8 @@ __all__ = ["NodeEpisode", "failed_repairs", "nodes_standing_out"]
 _RUNS, _LONGEST, _LOOKS = (4, 5, 6, 8, 11, 15, 20, 28, 40), 365.0, 3.0
 _REPEATS, _LONGEST_REPEAT, _REPEAT_LOOKS = (2, 3, 4, 5), 90.0, 2.0
 """Lengths of the runs of failures, their longest duration in days, and equivalent independent tests per failure."""
+_SLOWER, _A_MONTH = 0.05, 30 * DAY
+"""Probability of as few failures since a run, at its rate, below which the node fails more slowly, after a month."""
 _LEAST_DAYS = 14
 """Days of records before a node can be an outlier; repeat failures need `LEAST_REFERENCE` days."""
 
@@ -40,6 +43,10 @@ class NodeEpisode:
         Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
     others : float
         Mean number of failures of the system's other nodes in the time of that run (by the same cause for repairs).
+    later : int
+        Failures of the node since that run (by the same cause for repairs).
+    slower : bool
+        Whether these are fewer, in a month or more until the end of the log, than the rate of that run gives (5 %).
     """
 
     node: int
@@ -53,6 +60,8 @@ class NodeEpisode:
     expected: float
     p: float
     others: float
+    later: int
+    slower: bool
 
 
 def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
@@ -113,7 +122,20 @@ def _episodes(
                 float(result.expected[i]),
                 float(result.p[i]),
                 _of_others(fleet, row, int(at[result.first[i]]), int(instant[i]), by_cause),
+                *_since(fleet, row, int(at[result.first[i]]), int(result.number[i]), by_cause),
             )
+
+
+def _since(fleet: WatchedFleet, row: int, first: int, number: int, by_cause: bool) -> tuple[int, bool]:
+    """Failures after a run of `number` from `first` to a row's, and whether they are fewer than its rate gives."""
+    after = slice(row + 1, None)
+    mine = fleet.own[after] == fleet.own[row]
+    if by_cause:
+        mine &= fleet.cause[after] == fleet.cause[row]
+    later, last = int(np.sum(mine & (fleet.begun[after] > fleet.begun[row]))), int(fleet.begun[row])
+    since = int(fleet.steps.edges[-1]) - last
+    expected = (number - 1) * since / max(last - first, DAY)
+    return later, bool(since >= _A_MONTH and special.pdtr(later, expected) < _SLOWER)
 
 
 def _of_others(fleet: WatchedFleet, row: int, first: int, last: int, by_cause: bool) -> float:
