@@ -388,22 +388,17 @@ class LifeData(Result, Ragged):
     def pooled(self) -> LifeData:
         """All durations as one sample; a `DataError` for groups that share their hours."""
         if self.shared and self.n_groups > 1:
-            raise DataError(
-                "these groups share the same hours, which would count once for each",
-                remedy="take the times of all of them together: log.ttf('all'), or log.ttf('system') for events",
-            )
+            remedy = "take the times of all of them together: log.ttf('all'), or log.ttf('system') for events"
+            raise DataError("these groups share the same hours, which would count once for each", remedy=remedy)
         counts = None if self.counts is None else self.counts.sum().to_frame("all").T
         return self._part(slice(None), [self.durations.size], pd.Index(["all"], name="group"), counts)
 
     def _part(
         self, rows: IntArray | BoolArray | slice, sizes: npt.ArrayLike, groups: pd.Index, counts: pd.DataFrame | None
     ) -> LifeData:
-        columns = {name: values[rows] for name, values in self.further().items()}
+        columns = {"shared": self.shared, **{name: values[rows] for name, values in self.further().items()}}
         lengths, observed = self.durations[rows], self.observed[rows]
-        offsets = offsets_of(sizes)
-        return LifeData(
-            lengths, observed, offsets, groups, self.measure, counts, self.notes, **columns, shared=self.shared
-        )
+        return LifeData(lengths, observed, offsets_of(sizes), groups, self.measure, counts, self.notes, **columns)
 
     def further(self) -> dict[str, Any]:
         """Those of `upper`, `entry`, `exit`, `weights`, `limit` and `stationary` that are not None, by name."""
@@ -428,7 +423,7 @@ class LifeData(Result, Ragged):
             "observed": int((self.n_failures - self.n_intervals).sum()),
             "intervals": int(self.n_intervals.sum()),
             "censored": int(self.n_censored.sum()),
-            "left_truncated": int(self.n_late.sum()),
+            "left_truncated": 0 if self.entry is None else int((self.entry > 0).sum()),
             "right_truncated": 0 if self.exit is None else int((self.exit < np.inf).sum()),
             "stationary": int(self.n_stationary.sum()),
             "zeros": int(self.n_zeros.sum()),

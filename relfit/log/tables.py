@@ -297,7 +297,7 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
     """A function of a log and options that answers once: the log, which never changes, keeps the answer.
 
     An answer is not kept if it was drawn from a generator, or if an option cannot be hashed. Anything but a log is
-    refused by `check_log`.
+    refused by `check_log`, unless the function takes durations as well.
 
     Examples
     --------
@@ -307,12 +307,13 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
     (True, False)
     """
     names = signature(function)
+    of_logs = "log" in names.parameters and "LifeData" not in str(names.parameters["log"].annotation)
 
     @wraps(function)
     def answer(*arguments: P.args, **options: P.kwargs) -> T:
         bound = names.bind(*arguments, **options)
         bound.apply_defaults()
-        if "log" in bound.arguments:
+        if of_logs:
             check_log(bound.arguments["log"])
         log, *values = (value for name, value in bound.arguments.items() if name != "progress")
         key = (function, *(tuple(value) if isinstance(value, list) else value for value in values))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
@@ -59,7 +57,7 @@ def log_rank(
     *,
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
-    **columns: Any,
+    **columns: str,
 ) -> LogRank:
     """Log-rank test of equal survival functions in all groups.
 
@@ -128,7 +126,7 @@ def log_rank(
     return LogRank(statistic, degrees, p, table, status)
 
 
-def _refuse_no_labels(data: object, by: Any, lives: LifeData) -> None:
+def _refuse_no_labels(data: object, by: object, lives: LifeData) -> None:
     """An `ArgumentError` for flags, or durations, where the labels of groups belong."""
     values = data[by] if isinstance(data, pd.DataFrame) else by
     if np.asarray(values).dtype == bool:

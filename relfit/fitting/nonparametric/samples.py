@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -27,7 +27,7 @@ def lives_of(
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
-    **columns: Any,
+    **columns: str,
 ) -> LifeData:
     """`LifeData` from any form of durations: `LifeData`, a log, a table, a mapping, or an array with flags and groups.
 
@@ -95,7 +95,9 @@ def lives_of(
     return lives if title is None else replace(lives, groups=lives.groups.rename(title))
 
 
-def _of_table(data: pd.DataFrame | Mapping[Any, Any], beside: dict[str, Any], columns: dict[str, Any]) -> LifeData:
+def _of_table(
+    data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
+) -> LifeData:
     if isinstance(data, pd.DataFrame):
         lives = LifeData.from_frame(data, **columns, **beside)
     elif columns:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +32,7 @@ def kaplan_meier(
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
     level: float = 0.95,
-    **columns: Any,
+    **columns: str,
 ) -> StepCurves:
     """Product-limit estimate of the survival function of every group (Kaplan and Meier 1958).
 
@@ -114,7 +113,7 @@ def nelson_aalen(
     entry: npt.ArrayLike | None = None,
     by: npt.ArrayLike | None = None,
     level: float = 0.95,
-    **columns: Any,
+    **columns: str,
 ) -> StepCurves:
     """Cumulative hazard of every group (Nelson 1972, Aalen 1978), with delayed entry and weights.
 
