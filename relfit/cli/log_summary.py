@@ -26,7 +26,8 @@ def brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """What a log holds, in about ten lines."""
     notes = [note for note in about["notes"] if not note.startswith("columns: ")]
     more = [f"{count(len(notes) - _FEW, 'more note')}"] if len(notes) > _FEW else []
-    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({_listing(log, about)})"
+    listing = _listing(log, about["nodes_without_failure"])
+    nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({listing})"
     return [
         _summary(log, about),
         *_rows_read(log, about, _FEW),
@@ -116,7 +117,7 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     lines += [
         *_window(about),
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
-        f"nodes     {about['nodes']:,} ({_listing(log, about)})",
+        f"nodes     {about['nodes']:,} ({_listing(log, about['nodes_without_failure'])})",
         *_in_service(log),
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",
     ]
@@ -126,9 +127,9 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _listing(log: rf.FailureLog, about: dict[str, Any]) -> str:
+def _listing(log: rf.FailureLog, quiet: int) -> str:
     """Who says which nodes there are."""
-    nodes, listed, quiet = about["nodes"], about["nodes_declared"], about["nodes_without_failure"]
+    nodes, listed = log.n_nodes, int(log.population["declared"].sum())
     if not listed:
         others = f", {quiet:,} of them without a failure" if quiet else ""
         return f"those that the log names{others}; nothing lists all nodes"

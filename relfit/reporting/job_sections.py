@@ -107,7 +107,8 @@ def jobs(m: ReportData) -> Section | str:
     past_said = tested.sentences("jobs")[0]
     if refuted:
         verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
-    return Section("jobs", "Jobs", verdict, (*uneven, past_said, _TESTED_BY), (figure,), (table,), details=(cells,))
+    terms = (("How it was tested", _TESTED_BY),)
+    return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), terms, (cells,))
 
 
 def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
