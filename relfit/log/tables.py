@@ -307,13 +307,13 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
     (True, False)
     """
     names = signature(function)
-    of_logs = "log" in names.parameters and "LifeData" not in str(names.parameters["log"].annotation)
+    of_lives = "log" in names.parameters and "LifeData" in str(names.parameters["log"].annotation)
 
     @wraps(function)
     def answer(*arguments: P.args, **options: P.kwargs) -> T:
         bound = names.bind(*arguments, **options)
         bound.apply_defaults()
-        if of_logs:
+        if "log" in bound.arguments and not (of_lives and hasattr(bound.arguments["log"], "durations")):
             check_log(bound.arguments["log"])
         log, *values = (value for name, value in bound.arguments.items() if name != "progress")
         key = (function, *(tuple(value) if isinstance(value, list) else value for value in values))

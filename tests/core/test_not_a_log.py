@@ -20,6 +20,7 @@ OTHERS = {
     "lives": (rf.LifeData.from_array([1.0, 2.0]), "rf.fit(lives)"),
     "study": (rf.Study(rf.datasets.load("white")), "give its log"),
 }
+TAKEN = {("relfit.report", "study"), ("relfit.analyses.screening.repair_kinds", "lives")}
 
 
 def of_a_log() -> dict[str, object]:
@@ -49,8 +50,8 @@ def test_what_is_no_log_is_refused_with_what_to_give(name: str, tmp_path: Path) 
         p for p in inspect.signature(function).parameters.values() if p.default is p.empty and "VAR" not in p.kind.name
     ]
     for kind, (value, remedy) in OTHERS.items():
-        if name == "relfit.report" and kind == "study":
-            continue  # which it takes
+        if (name, kind) in TAKEN:
+            continue
         rest = [str(tmp_path / "out.html") for _ in needed[1:]]
         with pytest.raises(rf.ArgumentError, match="is no log") as error:
             function(value, *rest)
