@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 REPORT ?= report.html
+# which tests make check runs
+TESTS ?= not verify
 BIN := $(VENV)/bin
 # modules are kept compiled, whatever the surroundings say: tests start many a process that imports them
 export PYTHONDONTWRITEBYTECODE :=
@@ -21,8 +23,8 @@ report: $(VENV)/.installed ## Build .venv if need be and write the report of the
 test: $(VENV)/.installed-all ## Install what the tests need and run them, but for those that take seconds each
 	$(PYTEST) -m 'not slow and not verify'
 
-check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and most notebooks, as CI does
-	$(PYTEST) --doctest-glob='*.md' README.md docs notebooks tests relfit
+check: $(VENV)/.installed-all ## Run all tests, the examples in README.md and docs/ and most notebooks; CI leaves out the long tests
+	$(PYTEST) -m '$(TESTS)' --doctest-glob='*.md' README.md docs notebooks tests relfit
 
 live-check: $(VENV)/.installed-all ## As root on Debian: install Slurm, Prometheus, PostgreSQL and test relfit watch with them
 	tools/live.sh install

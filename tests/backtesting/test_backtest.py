@@ -93,6 +93,7 @@ def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     other = rf.backtest(fleet(1, after=3.0), sizes=(1, 4), every="60d")
     keys = ["part", "of", "name", "horizon", "size", "length", "origin"]

@@ -95,6 +95,7 @@ def test_the_mean_is_that_of_now_and_the_fit_gives_the_shape(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_machine_of_a_log_is_interrupted_as_often_as_the_log(tmp_path: Path) -> None:
     """Instants at which something fails, in the sample by hand and in the machine that its parameters make."""
     log = rf.datasets.load("white").between("2003-01-01", "2004-10-01")

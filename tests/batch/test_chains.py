@@ -52,6 +52,7 @@ def uninterrupted():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_same_line_again_and_again_ends_where_an_uninterrupted_run_ends(folder):
     expected = uninterrupted()
     Path("c.toml").write_text(CONFIG + LIMIT.format("1us"))
@@ -182,6 +183,7 @@ def begun(line):
     ("name", "number"),
     [("SIGTERM", 1), *(pytest.param(name, 2, marks=pytest.mark.verify) for name in ("SIGTERM", "SIGUSR1", "SIGINT"))],
 )
+@pytest.mark.long
 def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name, number):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(

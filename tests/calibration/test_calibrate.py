@@ -540,6 +540,7 @@ def test_titan_lives_have_no_repairs(shared: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_grid5000() -> None:
     log = site_log("grid5000")
     found = rf.calibrate(log, period="all", parts=QUICK, at="long run")

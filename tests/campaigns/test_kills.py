@@ -15,6 +15,7 @@ KINDS = ("parent", "worker", "full disk", "half-written part")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kinds", [KINDS[:2], pytest.param(KINDS, marks=pytest.mark.verify)], ids=len)
+@pytest.mark.long
 def test_kills_lose_nothing_and_count_nothing_twice(
     tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]
 ) -> None:

@@ -152,6 +152,8 @@ def test_sparing_with_repairs_in_stages() -> None:
         runner.check({"devices.mttr": "24h"})
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_queue_of_jobs_on_a_cluster_with_spares() -> None:
     config = {
         "cluster": {"racks": 16, "trays": 8, "gpus": 8, "block": 64, "working": 56, "spare_blocks": 2, "save": "1min"},

@@ -26,12 +26,14 @@ def _run(tmp_path: Path, **words: object) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     ran = _run(tmp_path, run="'builtins:pow'", config={"exp": 2}, name="base", executor="processes")
     assert (ran.returncode, ran.stdout) == (0, "the script runs\n[4.0, 9.0]\n"), ran.stderr
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_function_of_a_script_without_a_guard_ends_with_one_error(tmp_path: Path) -> None:
     ran = _run(tmp_path, run="own", config=None, name="x", executor="processes")
     assert ran.returncode == 1
@@ -40,6 +42,7 @@ def test_a_function_of_a_script_without_a_guard_ends_with_one_error(tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_local_dask_cluster_needs_no_guard(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     ran = _run(tmp_path, run="'builtins:pow'", config={"exp": 2}, name="base", executor="dask")

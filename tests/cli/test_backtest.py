@@ -15,6 +15,7 @@ QUICK = ["backtest", "white", *RACKS, "--since", "2003-04-01", "--parts", "forec
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_answer_twice_in_one_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "rows.csv", tmp_path / "past.png"
     texts = []

@@ -21,6 +21,7 @@ def test_six_m_is_no_half_year(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_rate_since_a_date_is_that_since_this_date() -> None:
     """Short steps reach back 20,000 hours; the log is longer. By count of the incidents since the date that is told."""
     log = rf.datasets.load("white")

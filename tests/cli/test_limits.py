@@ -171,6 +171,7 @@ def test_mappings_and_rules_nested_too_deep_or_with_long_numbers(tmp_path, capsy
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="names of bytes are of POSIX")
+@pytest.mark.long
 def test_a_closed_stdout_and_a_name_that_is_no_text(tmp_path):
     path = Path(os.fsdecode(bytes(tmp_path) + b"/n\xff.csv"))
     path.write_text("node,start\na,2024-01-01\nb,2024-01-05\n")

@@ -173,6 +173,7 @@ def test_spares_of_migration_by_number_or_by_risk(capsys: pytest.CaptureFixture[
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_all_planners_read_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "params.toml"
     path.write_text(FILE, encoding="utf-8")

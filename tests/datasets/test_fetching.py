@@ -130,6 +130,7 @@ def test_without_network_the_message_is_clear(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_on_the_command_line(mirror, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("RELFIT_DATA", str(tmp_path / "cache"))
     assert main(["info", "lanl"]) == 2

@@ -39,6 +39,7 @@ def test_every_further_family_is_here():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FURTHER)
+@pytest.mark.long
 def test_the_truth_lies_within_three_errors_of_the_estimates(name):
     lives = simulated(name, 40, 400)
     fit = rf.fit(lives, name)[name]

@@ -65,6 +65,7 @@ def test_renewals_in_a_window(family):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_chi_square():
     found = rf.fit(complete("weibull", 2000, 50, seed=57), "weibull")["weibull"].goodness(
         ("chi2",), n_resamples=59, rng=1

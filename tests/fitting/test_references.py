@@ -187,6 +187,7 @@ def _real(name: str) -> LifeData:
 
 @pytest.mark.parametrize("name", ["lanl", "grid5000", "titan"])
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_group_of_a_real_log_is_at_a_maximum(name):
     sample = _real(name)
     sample = sample.take(np.random.default_rng(0).permutation(sample.n_groups)[:150].tolist())

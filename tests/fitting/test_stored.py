@@ -68,6 +68,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("files", [one_file, by_year, shuffled, exports_that_overlap])
 @pytest.mark.usefixtures("small_parts")
 @pytest.mark.slow
+@pytest.mark.long
 def test_equal_to_the_log_in_memory(files: Files, tmp_path: Path) -> None:
     folder = tmp_path / "log"
     folder.mkdir()
@@ -157,6 +158,7 @@ def test_refuses_what_others_wrote_and_what_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     stored, out = str(tmp_path / "log"), str(tmp_path / "fits.parquet")
     assert main(["convert", "white", "--out", stored, "--by", "year"]) == 0

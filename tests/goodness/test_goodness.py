@@ -41,6 +41,7 @@ def test_distance_on_complete_durations_is_scipys(family):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_anderson_darling_by_its_sum():
     u = np.sort(np.random.default_rng(1).random(17))
     i = np.arange(1, 18)

@@ -168,6 +168,7 @@ def test_a_wrong_password_and_a_slow_query_fail_alone(
     assert round_of(5).new == 0
 
 
+@pytest.mark.long
 def test_a_server_that_falls_silent_is_left_alone(
     server: dict[str, str], tmp_path: Path, falling_silent: Callable[[str, bytes], str]
 ) -> None:

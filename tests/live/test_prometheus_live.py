@@ -143,6 +143,7 @@ def answer(values: dict[str, str], query: str) -> list[dict[str, Any]]:
         return json.load(reply)["data"]["result"]
 
 
+@pytest.mark.long
 def test_metrics_reach_prometheus_by_node_exporter(prometheus: dict[str, str], tmp_path: Path) -> None:
     log = rf.datasets.load("white")
     path = Path(prometheus["LIVE_TEXTFILES"], "relfit.prom")

@@ -280,6 +280,7 @@ def test_a_partition_never_loses_more_than_its_share(slurm: dict[str, str]) -> N
     assert states("n01", "n35", "n36") == ["idle"] * 3
 
 
+@pytest.mark.long
 def test_the_command(slurm: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "watch.toml").write_text('store = "fleet.duckdb"\n[[sources]]\nkind = "slurm"\n')
     with FleetStore.open(str(tmp_path / "fleet.duckdb")) as store:

@@ -167,6 +167,7 @@ def test_covariates_of_any_size(model: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_random_small_tables_give_numbers_or_one_clear_error() -> None:
     rng = np.random.default_rng(7)
     done = {True: 0, False: 0, None: 0}

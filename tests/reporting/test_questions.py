@@ -192,6 +192,7 @@ def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_came_after_the_period_and_no_change_within_its_limits(
     site_report: Callable[[str], tuple[rf.FailureLog, Path]],
 ) -> None:

@@ -353,6 +353,7 @@ def test_progress_is_told_section_by_section(tmp_path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_report_imports_no_large_part_of_scipy(tmp_path: Path) -> None:
     code = (
         "import sys, relfit as rf; from pathlib import Path;"
