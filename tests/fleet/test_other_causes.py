@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -51,7 +53,7 @@ def test_other_causes_are_the_sum_of_the_others(ahead: rf.fleet.Forecast) -> Non
     assert not len(ahead.others_beside(11))
 
 
-def test_the_command_shows_them(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_shows_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "log.parquet")
     log = failing(np.full((40, 300), 0.05), seed=4, causes=CAUSES)
     log = rf.FailureLog(log.events.drop(columns="rack"), log.population, log.window)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import relfit as rf
 from relfit.cli.app import main
@@ -34,7 +35,7 @@ def test_the_same_node_times_and_cause_count_once(tmp_path: Path) -> None:
     assert log.source.rows_read == log.source.rows_kept + len(log.rejected)
 
 
-def test_the_watch_stores_as_many_records_as_are_kept(tmp_path: Path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_the_watch_stores_as_many_records_as_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "tickets.csv").write_text(TICKETS.replace("a,2024-01-03 10:00,2024-01-03 13:00,disk,P1\n", ""))
     settings = str(tmp_path / "watch.toml")
     main(["watch", "init", str(tmp_path / "tickets.csv"), "--out", settings])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import re
 import shlex
 from pathlib import Path
-from types import ModuleType
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +15,7 @@ from matplotlib.image import imread
 import relfit as rf
 from relfit import plotting
 from relfit.cli.app import main
+from tests.plotting.figure_data import gallery
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -31,15 +30,6 @@ QUICK = (
     "yield_of_replicas",
 )
 """Figures that take less than a second; the others are compared by make verify."""
-
-
-def gallery() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery", ROOT / "tools" / "gallery.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def in_tables_of_contents(page: Path) -> list[Path]:
