@@ -28,7 +28,6 @@ from papers.stored import RESULTS, Parts, compute, markdown, write_tables
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.text import duration
 from relfit.io.workloads import Workload
-from relfit.simulation.batch import ENGINE_VERSION
 
 __all__ = ["STUDIES", "Scale", "main", "tables_of"]
 
@@ -121,11 +120,14 @@ def _waits_tables(stored: Stored) -> dict[str, pd.DataFrame]:
 # ------------------------------------------------------------------ break-even pairs
 
 
+_SETTINGS = ("as in the table", "the authors' settings")
+
+
 def _pairs_parts(scale: Scale) -> Parts:
     def part(name: str) -> Rows:
         return _records(batch_pairs.variant(name, scale.jobs, scale.runs, jobs=scale.workload))
 
-    return {name: partial(part, name) for name in ("as in the table", "the authors' settings")}
+    return {name: partial(part, name) for name in _SETTINGS}
 
 
 def _variants_parts(scale: Scale) -> Parts:
@@ -158,8 +160,8 @@ def _pairs_tables(stored: Stored, name: str = "pairs") -> dict[str, pd.DataFrame
     again = [pair for variant, pair in stored.items() if variant.startswith(batch_pairs.DRAWN_AGAIN)]
     rows = {}
     for variant, pair in stored.items():
-        if variant.startswith(batch_pairs.DRAWN_AGAIN):
-            continue
+        if variant.startswith(batch_pairs.DRAWN_AGAIN) or (name == "variants" and variant in _SETTINGS):
+            continue  # pairs has these settings, with more runs
         rows[variant] = {"rule, days": f"{pair[0]['by_node_hours']:.1f}"}
         for label, row in zip(_PAIRS, pair, strict=True):
             if not row["wait"]:
@@ -200,34 +202,26 @@ def _width_parts(scale: Scale) -> Parts:
 
 
 def _width_tables(stored: Stored) -> dict[str, pd.DataFrame]:
-    single, again = {}, {}
+    table: dict[str, dict[str, str]] = {}
     for part, rows in stored.items():
-        year = part.removesuffix(_AGAIN)
+        if part.endswith(_AGAIN):
+            continue
+        again = {row["width"]: row for row in stored.get(f"{part}{_AGAIN}", [])}
         for row in rows:
-            width = row["width"]
-            if part == year and not np.isfinite(row["original wait"]):
-                continue  # no such jobs were drawn
-            if part == year:
-                share, more = row["modified backfilled_percent"], row["difference wait"]
-                single.setdefault(width, {}).update(
-                    {
-                        f"{year}, original": f"{row['original wait']:.2f}",
-                        f"{year}, modified": f"{row['modified wait']:.2f}",
-                        f"{year}, difference, %": f"{round(more)}" if np.isfinite(more) else "none",
-                        f"{year}, backfilled, %": f"{share:.0f}" if np.isfinite(share) else "none",
-                    }
-                )
-            else:
-                again.setdefault(width, {}).update(
-                    {
-                        f"{year} (95 % interval)": (
-                            f"{round(row['mean'])} ({round(row['low'])} to {round(row['high'])})"
-                        ),
-                        f"{year}, single ones": f"{round(row['least'])} to {round(row['most'])}",
-                    }
-                )
-    tables = {"width": single, "width-again": again}
-    return {name: pd.DataFrame(rows).T.dropna().rename_axis("nodes") for name, rows in tables.items() if rows}
+            wait, share, more = row["modified wait"], row["modified backfilled_percent"], row["difference wait"]
+            if not again and not np.isfinite(wait):
+                continue  # no such jobs are listed
+            longer = f"{round(more)}" if np.isfinite(more) else "none"
+            if several := again.get(row["width"]):
+                longer = f"{round(several['mean'])} ({round(several['low'])} to {round(several['high'])})"
+            table.setdefault(row["width"], {}).update(
+                {
+                    f"{part}: wait, h": f"{wait:.2f}" if np.isfinite(wait) else "none",
+                    f"{part}: backfilled, %": f"{share:.0f}" if np.isfinite(share) else "none",
+                    f"{part}: longer, %": longer,
+                }
+            )
+    return {"width": pd.DataFrame(table).T.rename_axis("nodes")}
 
 
 # ------------------------------------------------------------------ twice the cluster
@@ -289,7 +283,7 @@ def _waste_tables(stored: Stored) -> dict[str, pd.DataFrame]:
         less = {policy: f"{value:.1f}" if np.isfinite(value) else "none killed" for policy, value in share.items()}
         printed = batch_allocation.PRINTED.get(name.split(",")[0]) if name.endswith("at once, the sample's") else None
         shown = f"{printed['ras']:g}, {printed['ljras']:g}" if printed else ""
-        table[name] = {**less, "kills": f"{rows[0]['kills']:,.0f}", "printed RAS, LJRAS": shown}
+        table[name] = {**less, "printed RAS, LJRAS": shown}
     return {"waste": pd.DataFrame(table).T.rename_axis("jobs like those of, submitted, nodes")}
 
 
@@ -337,7 +331,7 @@ def tables_of(name: str, scale: Scale, stored: Stored) -> dict[str, str]:
     options = f" --workload {scale.source}" * bool(scale.source)
     options += f" --jobs {scale.jobs}" * (not scale.source and scale.jobs != usual.jobs)
     options += f" --runs {scale.runs}" * (scale.runs != usual.runs)
-    note = f"`python papers/studies.py {name}{options}`: {scale}; simulator version {ENGINE_VERSION}"
+    note = f"`python papers/studies.py {name}{options}`: {scale}"
     return {key: markdown(table, note) for key, table in STUDIES[name].tables(stored).items()}
 
 
