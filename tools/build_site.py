@@ -92,12 +92,10 @@ def write_reference() -> None:
 
 
 def write_gallery() -> None:
-    """The page of all figures, each with the first line of its docstring."""
-    plotting = import_module("relfit.plotting")
+    """The page of all figures; the reference describes them."""
     page = (DOCS / "gallery.md").read_text(encoding="utf-8").split("\n## ")[0].rstrip()
     for picture in sorted((DOCS / "gallery").glob("*.png")):
-        doc = (inspect.getdoc(getattr(plotting, picture.stem)) or "").split("\n\n")[0].replace("\n", " ")
-        page += f"\n\n## {picture.stem}\n\n{doc}\n\n![{picture.stem}](gallery/{picture.name})"
+        page += f"\n\n## {picture.stem}\n\n![{picture.stem}](gallery/{picture.name})"
     write(DOCS / "gallery.md", page + "\n")
 
 
