@@ -3,8 +3,8 @@
 A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps). The new multiple
 comes from a gamma distribution around one or, for a few nodes, from anywhere above twice the mean. The probabilities of
 each node's multiple are updated from step to step (Adams and MacKay 2007, on a grid of multiples). The variance between
-nodes, the mean duration of a multiple, and the influence of neighbouring nodes (in the order of names) are weighted by
-how well the past of all nodes was predicted.
+nodes, the share of large multiples, the mean duration of a multiple, and the influence of neighbouring nodes (in the
+order of names) are weighted by how well the past of all nodes was predicted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["Multiples", "multiples_now"]
 
 _LASTS = (120.0, 960.0)  # mean days that a multiple lasts
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
-_FEW, _OFTEN = 0.1, 2.0  # share of large new multiples, and their least value
+_FEW, _OFTEN = (0.1, 0.01), 2.0  # share of large new multiples, and their least value
 _GRID, _LEAST, _LARGEST = 40, 1.0 / 16.0, (64.0, 8.0, 1e4)  # grid: size, start, end (least, per node, most)
 _SCORED, _BLOCK = 1000, 25  # nodes whose past is scored, at most; nodes at a time
 _ABOUT, _RARE = 60.0, 1e-3  # days before and after; tail probability below which a node is unusual
@@ -131,8 +131,9 @@ def multiples_now(
     largest = min(max(_LARGEST[0], _LARGEST[1] * (of or counts.shape[0])), _LARGEST[2])
     value = np.geomspace(_LEAST, largest, _GRID)
     near = _near(counts, expected, days, np.ones(counts.shape[0], dtype=bool) if placed is None else placed)
-    change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(_ALIKE))
-    prior = np.tile([_prior(value, alike) for alike in _ALIKE], (len(_LASTS), 1))
+    priors = [_prior(value, alike, few) for few in _FEW for alike in _ALIKE]
+    change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(priors))
+    prior = np.tile(priors, (len(_LASTS), 1))
     scored = slice(None, None, max(-(-counts.shape[0] // _SCORED), 1))
     scores, offers = [], (np.ones_like(near), near)
     for beside in offers:
@@ -189,12 +190,12 @@ def _near(counts: FloatArray, expected: FloatArray, days: float, placed: BoolArr
     return np.where(known > 0.0, (np.maximum(did, 0.0) + _PRIOR) / (np.maximum(should, 0.0) + _PRIOR), 1.0)
 
 
-def _prior(value: FloatArray, alike: float) -> FloatArray:
-    """Probability of each value of a new multiple."""
+def _prior(value: FloatArray, alike: float, few: float) -> FloatArray:
+    """Probability of each value of a new multiple, a share `few` of which is large."""
     between = np.sqrt(value[1:] * value[:-1])
     most = np.diff(np.concatenate([[0.0], special.gammainc(alike, alike * between), [1.0]]))
-    few = np.where(value >= _OFTEN, value**-0.5, 0.0)
-    return np.asarray((1.0 - _FEW) * most + _FEW * few / few.sum())
+    large = np.where(value >= _OFTEN, value**-0.5, 0.0)
+    return np.asarray((1.0 - few) * most + few * large / large.sum())
 
 
 def _blocks(
