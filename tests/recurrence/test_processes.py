@@ -202,7 +202,8 @@ def test_interval_of_the_mean_number_of_events_follows_the_curvature_of_the_like
         step = 1e-3 * np.diag(np.abs(p))
         curve = [
             [
-                sum(i * j * loglik(mean, p + i * a + j * b) for i in (-1, 1) for j in (-1, 1)) / (4.0 * a.sum() * b.sum())
+                sum(i * j * loglik(mean, p + i * a + j * b) for i in (-1, 1) for j in (-1, 1))
+                / (4.0 * a.sum() * b.sum())
                 for b in step
             ]
             for a in step

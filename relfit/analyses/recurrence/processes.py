@@ -147,7 +147,9 @@ class ProcessFit(Result):
             low, high = self.low[:, 0] * age, self.high[:, 0] * age
         else:
             slope = self._slopes(age)
-            far = np.exp(normal_quantile(self.level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, self.covariance, slope)))
+            far = np.exp(
+                normal_quantile(self.level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, self.covariance, slope))
+            )
             low, high = value / far, value * far
         limits = value, low, high
         return Interval(
