@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from relfit.base.errors import ArgumentError
+from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 
 __all__ = ["Fitting"]
@@ -42,6 +43,10 @@ class Fitting:
             "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
         ),
     ] = None
+    ahead: Annotated[
+        list[str] | None,
+        opt.option("TIME", "Predict how many units that still run fail within this time from now. Repeatable."),
+    ] = None
     kind: Annotated[str, opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.")] = (
         "profile"
     )
@@ -65,6 +70,11 @@ class Fitting:
         if len(text) > 6 or int(text) > _MOST_RESAMPLES:
             raise ArgumentError(f"--resamples {text[:20]} are too many", remedy=f"give at most {_MOST_RESAMPLES}")
         return int(text)
+
+    @property
+    def horizons(self) -> list[float]:
+        """Hours of ``--ahead``."""
+        return [checked.duration("--ahead", text, positive=True) for text in self.ahead or ()]
 
     @property
     def intervals(self) -> dict[str, tuple[str, float | str | None]]:

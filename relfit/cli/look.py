@@ -68,7 +68,7 @@ def fit(
     checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
     checked.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
     checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
-    n_resamples, wanted = fitting.n_resamples, fitting.intervals
+    n_resamples, wanted, horizons = fitting.n_resamples, fitting.intervals, fitting.horizons
     if fitting.stream:
         from relfit.cli.stored_logs import fit_in_parts
 
@@ -106,6 +106,7 @@ def fit(
         intervals = {
             text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed) for text, (name, at) in wanted.items()
         }
+        ahead = observations.failures_ahead(fits, horizons, level, fitting.seed) if horizons else None
         steps.next()
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
         tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
@@ -127,6 +128,7 @@ def fit(
                 "describe": described,
                 "rejected": rejected,
                 "intervals": intervals,
+                "ahead": ahead,
             }
         )
         return
@@ -147,6 +149,16 @@ def fit(
     for text, limits in intervals.items():
         lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
+    if ahead is not None:
+        title = (
+            f"Failures ahead among units that run: {100 * level:g} % intervals of the mean (expected) and of the number"
+        )
+        lines = [
+            "",
+            title,
+            *output.table(ahead.drop(columns="status" if (ahead["status"] == "ok").all() else []).head(_ROWS)),
+        ]
+        output.print_lines([*lines, *_more_rows(len(ahead), "--json has all of them")])
     if out is not None:
         output.print_lines([f"written to {out}"])
 

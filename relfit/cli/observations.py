@@ -9,7 +9,7 @@ import relfit as rf
 from relfit.cli import output
 from relfit.fitting.nonparametric import ObservedTimes, observed_times
 
-__all__ = ["observed_by_group", "observed_together", "spread", "with_observed"]
+__all__ = ["failures_ahead", "observed_by_group", "observed_together", "spread", "with_observed"]
 
 _MOST_GROUPS = 24  # in a table of what was observed
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -51,6 +51,17 @@ def with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFram
     for name in ("mean", "mean_low", "mean_high", "median", "median_low", "median_high"):
         table[f"observed_{name}"] = np.repeat(getattr(observed, name), len(fits.families))
     return table
+
+
+def failures_ahead(fits: rf.fitting.Fits, horizons: list[float], level: float, seed: int) -> pd.DataFrame:
+    """How many of the units that run fail within times from now, by group and distribution."""
+    tables = []
+    for name in fits.families:
+        table = fits[name].failures_ahead(horizons, level=level, rng=seed).to_frame()
+        table.insert(int(table.columns.get_indexer(["running"])[0]), "distribution", name)
+        tables.append(table)
+    table = pd.concat(tables)[lambda rows: rows["running"] > 0]
+    return table.sort_index(kind="stable").reset_index(drop=True)
 
 
 def spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[str]:

@@ -32,7 +32,8 @@ def fit_in_parts(
     parquet = out is not None and out.suffix.lower() == ".parquet"
     checked.without_effect({"--stream": True}, "--out FILE.parquet", parquet)
     checked.without_effect({"--stream": True}, "--per node", fitting.per == "node")
-    checked.without_effect({"--stream": True}, "no --interval", fitting.interval is None)
+    for name, value in (("interval", fitting.interval), ("ahead", fitting.ahead)):
+        checked.without_effect({"--stream": True}, f"no --{name}", value is None)
     if fitting.resamples.strip().lower() not in ("auto", "0"):
         raise ArgumentError("--resamples does not go with --stream", remedy="leave it out: none are drawn")
     span = reading.span()

@@ -11,6 +11,7 @@ from relfit.fitting._fit_stored import StoredFits, fit_stored
 from relfit.fitting.competing import CompetingFit
 from relfit.fitting.estimators import moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
+from relfit.fitting.field_forecast import FailuresAhead
 from relfit.fitting.fit_findings import finding
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
@@ -19,6 +20,7 @@ from relfit.fitting.pooling import PooledFit, pool
 
 __all__ = [
     "CompetingFit",
+    "FailuresAhead",
     "FamilyFit",
     "Fits",
     "Goodness",

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import FloatArray, Seed
@@ -16,12 +17,14 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result, json_ready
 from relfit.base.text import count
 from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.field_forecast import FailuresAhead, failures_ahead
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
 from relfit.fitting.interval_quantities import quantity_named
 from relfit.fitting.intervals import exact_limits, interval_of, wald_limits
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
+from relfit.log.lifedata import LifeData
 
 __all__ = ["FamilyFit"]
 
@@ -123,6 +126,60 @@ class FamilyFit(FamilyEstimates, Result):
         Interval: reliability at 24 of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
         return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
+
+    def failures_ahead(
+        self,
+        time: npt.ArrayLike,
+        units: LifeData | None = None,
+        *,
+        level: float = 0.9,
+        n_draws: int = 1000,
+        rng: Seed = 0,
+    ) -> FailuresAhead:
+        """Failures among units that still run, without replacement, within a time from now.
+
+        Parameters
+        ----------
+        time : duration, or sequence of them
+            Hours, or text such as "365d".
+        units : LifeData, optional
+            The running units with their ages: right-censored durations, in groups named as those of the fit. By
+            default the right-censored durations of the fit itself: give `units` where some of these no longer run.
+        level : float
+            Of the intervals.
+        n_draws : int
+            Draws of the parameters and of the failures, 100 or more.
+        rng : int or numpy.random.Generator, optional
+
+        Returns
+        -------
+        FailuresAhead
+            The expected number with a credible interval, and a prediction interval that includes the chance of the
+            failures themselves; NaN, with the status, where there is no fit. Assumes that units fail independently
+            and that what made them age goes on as before.
+
+        Raises
+        ------
+        ArgumentError
+            For a time that is not above zero, a level outside 0..1, fewer draws, or units in other groups.
+
+        Notes
+        -----
+        Escobar and Meeker (1999), with parameters from their posterior distribution under a flat prior in free
+        coordinates (logs of shape and scale).
+
+        Examples
+        --------
+        Forty fans, 12 of which have failed, the others between 4,000 and 12,000 hours old:
+
+        >>> import numpy as np, relfit as rf
+        >>> rng = np.random.default_rng(2)
+        >>> ages, lives = rng.uniform(4000.0, 12000.0, 40), 15000.0 * rng.weibull(2.0, 40)
+        >>> fans = rf.LifeData.from_array(np.minimum(ages, lives), lives <= ages)
+        >>> print(rf.fit(fans, "weibull")["weibull"].failures_ahead("180d").headline)
+        Of 34 running units, 5.6 are expected to fail within 180 days (90 % prediction interval 0 to 11).
+        """
+        return failures_ahead(self, time, units, level, n_draws, rng)
 
     def contour(self, label: object = None, level: float = 0.95) -> dict[str, FloatArray]:
         """Border of the joint likelihood region of the two parameters of one group.

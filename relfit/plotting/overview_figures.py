@@ -15,8 +15,9 @@ from relfit.analyses.regression import AttributeEffects, Regression
 from relfit.analyses.screening import Period
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Interval
-from relfit.base.text import percent
+from relfit.base.text import duration, percent
 from relfit.base.units import HOURS_PER_YEAR
+from relfit.fitting.field_forecast import FailuresAhead
 from relfit.fitting.nonparametric import ObservedTimes
 from relfit.fleet import ChosenPeriod, FleetModel
 from relfit.fleet.calibration import Parameters
@@ -161,6 +162,17 @@ def _interval(result: Interval, ax: Axes | None = None) -> Axes:
     """A quantity of each group with its interval."""
     values = (np.ravel(v) for v in (result.estimate, result.low, result.high))
     return _dots(ax, _frame(result.labels, *values), style.headline(result), result.quantity)
+
+
+@plot.register(FailuresAhead)
+def _failures_ahead(result: FailuresAhead, ax: Axes | None = None) -> Axes:
+    """The expected failures of each group within each time, with the prediction interval of their number."""
+    several = len(result.groups) > 1
+    within = [f"within {duration(float(time))}" for time in result.times]
+    groups = [f"{style.group_name(group)}, " if several else "" for group in result.groups]
+    values = (np.ravel(v) for v in (result.expected, result.low, result.high))
+    frame = _frame([f"{group}{time}" for group in groups for time in within], *values)
+    return _dots(ax, frame, style.headline(result), "failures of running units")
 
 
 @plot.register(ObservedTimes)

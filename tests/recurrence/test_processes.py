@@ -180,6 +180,61 @@ def test_single_time_truncated_systems_have_the_closed_form():
         np.testing.assert_allclose(found.low[j, 0], n / total * stats.chi2.ppf(0.025, 2 * n) / (2 * n), rtol=1e-6)
 
 
+def test_interval_of_the_mean_number_of_events_follows_the_curvature_of_the_likelihood():
+    """A likelihood written out here, its curvature by differences, and the slope of log m(t) by differences."""
+    rng = np.random.default_rng(4)
+    systems = [np.sort(400.0 * rng.uniform(size=n) ** (1.0 / 1.4)) for n in (17, 9)]
+    times, end = np.concatenate(systems), 400.0
+    means = {
+        "power_law": lambda p, t: (t / np.exp(p[1])) ** np.exp(p[0]),
+        "log_linear": lambda p, t: np.exp(p[0]) * np.expm1(p[1] * t) / p[1],
+    }
+
+    def loglik(mean, p):
+        rate = (mean(p, times * (1.0 + 1e-6)) - mean(p, times * (1.0 - 1e-6))) / (2e-6 * times)
+        return np.log(rate).sum() - len(systems) * mean(p, end)
+
+    histories = EventHistories.from_groups(systems, end=end)
+    for model, mean in means.items():
+        fit = fit_process(histories, model, by="all")
+        first, second = fit.estimates[0]
+        p = np.array([np.log(first), np.log(second) if model == "power_law" else second])
+        step = 1e-3 * np.diag(np.abs(p))
+        curve = [
+            [
+                sum(i * j * loglik(mean, p + i * a + j * b) for i in (-1, 1) for j in (-1, 1))
+                / (4.0 * a.sum() * b.sum())
+                for b in step
+            ]
+            for a in step
+        ]
+        for age in (60.0, 400.0, 900.0):
+            slope = [np.log(mean(p + a, age) / mean(p - a, age)) / (2.0 * a.sum()) for a in step]
+            error = np.sqrt(slope @ np.linalg.inv(-np.array(curve)) @ slope)
+            ours = fit.interval("expected", at=age)
+            assert ours.estimate[0] == pytest.approx(mean(p, age), rel=1e-9)
+            assert np.log(ours.high / ours.low)[0] == pytest.approx(2.0 * 1.959964 * error, rel=2e-3)
+    steady = fit_process(histories, "hpp", by="all").interval("expected", at="100h")
+    assert steady.low[0] == pytest.approx(stats.chi2.ppf(0.025, 2 * 26) / 2 / 800.0 * 100.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["power_law", "log_linear", "hpp"])
+def test_interval_of_the_mean_number_of_events_covers(model):
+    rng = np.random.default_rng(11)
+    mean, inverse = {
+        "power_law": (lambda t: (t / 60.0) ** 1.4, lambda m: 60.0 * m ** (1.0 / 1.4)),
+        "log_linear": (lambda t: 2.5 * np.expm1(0.004 * t), lambda m: np.log1p(m / 2.5) / 0.004),
+        "hpp": (lambda t: 0.03 * t, lambda m: m / 0.03),
+    }[model]
+    systems = [np.sort(inverse(rng.uniform(0.0, mean(500.0), n))) for n in rng.poisson(mean(500.0), 1000)]
+    fit = fit_process(EventHistories.from_groups(systems, end=500.0), model)
+    for age in (150.0, 500.0, 900.0):
+        ours = fit.interval("expected", at=age)
+        inside = (ours.low <= mean(age)) & (mean(age) <= ours.high)
+        assert inside[ours.status == "ok"].mean() == pytest.approx(0.95, abs=0.025)
+
+
 def test_bad_options():
     histories = EventHistories.from_groups([[1.0, 2.0, 3.0]], end=4.0)
     with pytest.raises(ArgumentError, match="unknown process"):
@@ -192,6 +247,13 @@ def test_bad_options():
         fit_process(histories, "renewal").expected(1.0)
     with pytest.raises(ArgumentError, match="times"):
         fit_process(histories).expected(-1.0)
+    for quantity, at, match in (
+        ("expected", None, "needs an age"),
+        ("expected", 0.0, "is not an age"),
+        ("shape", 5.0, "needs no age"),
+    ):
+        with pytest.raises(ArgumentError, match=match):
+            fit_process(histories).interval(quantity, at=at)
     with pytest.raises(ArgumentError, match="each once"):
         compare_processes(histories, models=("hpp", "hpp"))
 

@@ -24,6 +24,7 @@ from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.numeric.ragged import per_group
 from relfit.base.results import Interval, Result, key_columns
 from relfit.base.text import percent
+from relfit.base.units import hours
 
 __all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
 
@@ -70,9 +71,11 @@ class ProcessFit(Result):
         Events of the incident that an event is part of, on average: this many weigh as one in intervals and AIC.
     running : ndarray of float, shape (groups,)
         Share of the copies that had run for an unknown time when observation began.
+    covariance : ndarray of float, shape (groups, parameters, parameters)
+        Of the logs of the parameters (of ``growth`` itself).
     """
 
-    _not_in_json = ("running",)
+    _not_in_json = ("running", "covariance")
 
     model: str
     groups: pd.Index
@@ -90,6 +93,7 @@ class ProcessFit(Result):
     notes: tuple[str, ...]
     at_once: FloatArray
     running: FloatArray
+    covariance: FloatArray
 
     @property
     def ok(self) -> BoolArray:
@@ -101,19 +105,66 @@ class ProcessFit(Result):
         """Akaike's criterion, shape (groups,), where events of one incident weigh as one; NaN without a fit."""
         return 2.0 * len(self.parameters) - 2.0 * self.loglik / self.at_once
 
-    def interval(self, parameter: str) -> Interval:
-        """Estimate and interval of one parameter, arrays of shape (groups,).
+    def interval(self, quantity: str, at: float | str | None = None) -> Interval:
+        """Estimate and interval of a parameter, or of the mean number of events by an age, arrays of shape (groups,).
+
+        Parameters
+        ----------
+        quantity : str
+            A parameter, or ``expected``: events of a system up to age `at`. Its interval is normal on the log scale,
+            exact for ``hpp``.
+        at : float or duration, optional
+            Age, hours or text such as "90d".
 
         Raises
         ------
         ArgumentError
-            For a parameter that the model does not have.
+            For a quantity that the model does not have, and an age that is missing, superfluous or not above zero.
+
+        Examples
+        --------
+        >>> from relfit.analyses.recurrence import EventHistories
+        >>> fit = fit_process(EventHistories.from_groups([[5.0, 40.0, 43.0, 175.0, 389.0]], end=500.0))
+        >>> fit.interval("expected", at=500.0).headline
+        'expected at 500 of power_law: 5 (2.08114-12.0127), 95 % interval by likelihood'
         """
-        if parameter not in self.parameters:
-            raise ArgumentError(f"{self.model} has no {parameter!r}", remedy=f"it has {', '.join(self.parameters)}")
-        i = self.parameters.index(parameter)
-        limits = self.estimates[:, i], self.low[:, i], self.high[:, i]
-        return Interval(parameter, "likelihood", self.level, None, *limits, self.status, self.groups, self.model)
+        if quantity != "expected":
+            if quantity not in self.parameters:
+                offer = ", ".join((*self.parameters, "expected"))
+                raise ArgumentError(f"{self.model} has no {quantity!r}", remedy=f"it has {offer}")
+            if at is not None:
+                raise ArgumentError(f"{quantity} needs no age", remedy="leave out at")
+            i = self.parameters.index(quantity)
+            limits = self.estimates[:, i], self.low[:, i], self.high[:, i]
+            return Interval(quantity, "likelihood", self.level, None, *limits, self.status, self.groups, self.model)
+        if at is None:
+            raise ArgumentError("expected needs an age", remedy='give one, such as at="90d"')
+        age = hours(at) if isinstance(at, str) else float(at)
+        if not 0.0 < age < np.inf:
+            raise ArgumentError(f"{at} is not an age", remedy="give one above zero")
+        value = self.expected(age)[:, 0]
+        if self.model == "hpp":
+            low, high = self.low[:, 0] * age, self.high[:, 0] * age
+        else:
+            slope = self._slopes(age)
+            far = np.exp(
+                normal_quantile(self.level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, self.covariance, slope))
+            )
+            low, high = value / far, value * far
+        limits = value, low, high
+        return Interval(
+            quantity, "likelihood", self.level, np.array(age), *limits, self.status, self.groups, self.model
+        )
+
+    def _slopes(self, age: float) -> FloatArray:
+        """Derivatives of the log of the mean number of events with respect to what `covariance` is of."""
+        first, second = self.estimates.T
+        if self.model == "power_law":
+            return np.stack([first * np.log(age / second), -first], axis=1)
+        rise = second * age
+        flat = np.abs(rise) < 1e-8
+        part = np.where(flat, 0.5, (1.0 / special.exprel(-rise) - 1.0) / np.where(flat, 1.0, rise))
+        return np.stack([np.ones(first.size), age * part], axis=1)
 
     def expected(self, times: npt.ArrayLike) -> FloatArray:
         """Mean number of events of a system up to age `times` (hours, shape (m,)), shape (groups, m).
@@ -251,6 +302,7 @@ def fit_process(
         histories.notes,
         shared,
         running,
+        shared[:, None, None] * spread(part.covariance),
     )
 
 
@@ -282,6 +334,7 @@ class _FittedProcess:
     """Outcome of a fit for groups that can have one; fields as in `ProcessFit`, the last two as in `Maximum`."""
 
     estimates: FloatArray
+    covariance: FloatArray
     errors: FloatArray
     low: FloatArray
     high: FloatArray
@@ -290,11 +343,12 @@ class _FittedProcess:
     edge: BoolArray
 
     @classmethod
-    def positive(cls, best: Maximum, estimates: FloatArray, error: FloatArray, level: float) -> _FittedProcess:
-        """Parameters above zero, with intervals that are normal on the log scale, where their error is `error`."""
+    def positive(cls, best: Maximum, estimates: FloatArray, covariance: FloatArray, level: float) -> _FittedProcess:
+        """Parameters above zero, with intervals that are normal on the log scale, where `covariance` is theirs."""
+        error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         far = np.exp(normal_quantile(level) * error)
         limits = estimates / far, estimates * far
-        return cls(estimates, estimates * error, *limits, best.value, best.converged, best.edge)
+        return cls(estimates, covariance, estimates * error, *limits, best.value, best.converged, best.edge)
 
 
 def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
@@ -306,7 +360,8 @@ def _constant(copies: GroupedHistories, model: str, level: float) -> _FittedProc
         rate = n / hours
         columns = [values[:, None] for values in (rate, np.sqrt(n) / hours, low / hours, high / hours)]
         estimates, errors, lows, highs = columns
-        return _FittedProcess(estimates, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
+        logs = (1.0 / n)[:, None, None]
+        return _FittedProcess(estimates, logs, errors, lows, highs, n * (np.log(rate) - 1.0), watched, ~watched)
 
 
 def _inverse_information(best: Maximum) -> FloatArray:
@@ -334,11 +389,11 @@ def _poisson(copies: GroupedHistories, model: str, level: float) -> _FittedProce
             estimates = np.stack([mean * np.exp(-0.5 * second) / unit, second / unit], axis=1)
             jacobian[:, 0] = 1.0, -0.5
             jacobian[:, 1, 1] = 1.0 / unit
-        error = np.sqrt(np.einsum("gij,gjk,gik->gi", jacobian, covariance, jacobian))
-        fitted = _FittedProcess.positive(best, estimates, error, level)
+        of_logs = jacobian @ covariance @ np.swapaxes(jacobian, 1, 2)
+        fitted = _FittedProcess.positive(best, estimates, of_logs, level)
     if model == "log_linear":
-        far = normal_quantile(level) * error[:, 1]
-        fitted.errors[:, 1] = error[:, 1]
+        fitted.errors[:, 1] = np.sqrt(of_logs[:, 1, 1])
+        far = normal_quantile(level) * fitted.errors[:, 1]
         fitted.low[:, 1], fitted.high[:, 1] = estimates[:, 1] - far, estimates[:, 1] + far
     else:
         alike, freedom = _alike(copies)
@@ -363,5 +418,4 @@ def _renewal(copies: GroupedHistories, model: str, level: float) -> _FittedProce
     best = maximise(objective, objective.first_guess())
     covariance = _inverse_information(best)
     with np.errstate(all="ignore"):
-        error = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        return _FittedProcess.positive(best, np.exp(best.free), error, level)
+        return _FittedProcess.positive(best, np.exp(best.free), covariance, level)

@@ -1,0 +1,211 @@
+"""How many units that still run will fail within a time, from their ages and a fitted distribution.
+
+Escobar and Meeker (1999) call it within-sample prediction. The parameters are drawn from their posterior distribution
+under a flat prior in free coordinates (for location-scale families with complete data the frequentist one), by
+importance sampling; then failures are drawn, unit by unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from relfit.base.arguments import durations
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
+from relfit.base.numeric.ragged import offsets_of
+from relfit.base.results import Result, key_columns
+from relfit.base.text import count, duration, percent
+from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.families import Family
+from relfit.fitting.likelihood import LogLikelihood
+from relfit.log.lifedata import LifeData
+
+__all__ = ["FailuresAhead", "failures_ahead"]
+
+_FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
+_ROUNDS = 3  # of proposals
+_VALUES = 2_000_000  # draws times lives at a time
+_FEWEST = 0.05  # effective share of the draws below which the intervals are not given
+
+
+class FailuresAhead(Result):
+    """Failures among running units within one or more times from now; arrays of shape (groups, times).
+
+    Attributes
+    ----------
+    groups : pandas.Index
+    family : str
+    times : ndarray of float, shape (times,)
+        Hours from now.
+    running : ndarray of int, shape (groups,)
+        Units that run now.
+    expected, expected_low, expected_high : ndarray of float
+        Mean number of failures at the estimates, and its credible interval.
+    low, high : ndarray of float
+        Prediction interval of the number of failures: whole numbers.
+    level : float
+        Of both intervals.
+    status : ndarray of object, shape (groups,)
+        ``ok``; ``few_replicates`` (an estimate, but the likelihood is too unlike a normal one for these draws); or why
+        there is no fit.
+    """
+
+    groups: pd.Index
+    family: str
+    times: FloatArray
+    running: IntArray
+    expected: FloatArray
+    expected_low: FloatArray
+    expected_high: FloatArray
+    low: FloatArray
+    high: FloatArray
+    level: float
+    status: npt.NDArray[np.object_]
+
+    @property
+    def headline(self) -> str:
+        """The group with most running units, for the longest time."""
+        if not (self.status == "ok").any():
+            return f"No prediction ({self.status[0] if self.status.size else 'no group'})."
+        place = int(np.argmax(np.where(self.status == "ok", self.running, -1)))
+        column = int(np.argmax(self.times))
+        name = "" if len(self.groups) == 1 else f" of {self.groups[place]}"
+        value, low, high = (float(v[place, column]) for v in (self.expected, self.low, self.high))
+        return (
+            f"Of {count(int(self.running[place]), 'running unit')}{name}, {value:.3g} are expected to fail within "
+            f"{duration(float(self.times[column]))} ({percent(self.level)} prediction interval "
+            f"{low:.0f} to {high:.0f})."
+        )
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per group and time."""
+        size = self.times.size
+        frame = key_columns(self.groups.repeat(size))
+        frame["running"], frame["hours"] = np.repeat(self.running, size), np.tile(self.times, len(self.groups))
+        for name in ("expected", "expected_low", "expected_high", "low", "high"):
+            frame[name] = np.ravel(getattr(self, name))
+        return frame.assign(status=np.repeat(self.status, size))
+
+
+@dataclass(frozen=True)
+class _Running:
+    """Units that run: their ages, whether these count from the beginning of observation, and how many are alike."""
+
+    family: type[Family]
+    code: IntArray
+    age: FloatArray
+    stationary: BoolArray
+    weight: IntArray
+    offsets: IntArray
+
+    @classmethod
+    def of(cls, family: type[Family], lives: LifeData) -> _Running:
+        """The right-censored lives."""
+        runs = ~lives.observed & np.isinf(lives.ends)
+        code = lives.group_codes()[runs]
+        stationary = np.zeros(code.size, np.bool_) if lives.stationary is None else lives.stationary[runs]
+        weight = np.ones(code.size, np.int64) if lives.weights is None else lives.weights[runs]
+        return cls(
+            family,
+            code,
+            lives.durations[runs],
+            stationary,
+            weight,
+            offsets_of(np.bincount(code, minlength=lives.n_groups)),
+        )
+
+    def by_group(self, values: npt.NDArray[np.number]) -> FloatArray:
+        """Sums over the units of each group, shape (draws, units) to (draws, groups)."""
+        sums = np.concatenate([np.zeros((values.shape[0], 1)), np.cumsum(values, axis=1)], axis=1)
+        return np.asarray(sums[:, self.offsets[1:]] - sums[:, self.offsets[:-1]])
+
+    def chances(self, parameters: FloatArray, ahead: float) -> FloatArray:
+        """Probability that each unit fails within `ahead` hours; shape (draws, groups, k) to (draws, units)."""
+        with np.errstate(all="ignore"):
+            distribution = self.family.unchecked(*np.moveaxis(parameters[:, self.code], -1, 0))
+            gone = distribution.log_sf(self.age + ahead) - distribution.log_sf(self.age)
+            if self.stationary.any():
+                tail = distribution.log_integrated_tail(self.age + ahead) - distribution.log_integrated_tail(self.age)
+                gone = np.where(self.stationary, tail, gone)
+            return np.asarray(np.nan_to_num(-np.expm1(np.minimum(gone, 0.0)), nan=1.0))
+
+
+def failures_ahead(
+    fit: FamilyEstimates, time: npt.ArrayLike, units: LifeData | None, level: float, n_draws: int, rng: Seed
+) -> FailuresAhead:
+    """See `relfit.fitting.FamilyFit.failures_ahead`."""
+    level_checked(level)
+    if n_draws < 100:
+        raise ArgumentError(f"n_draws is {n_draws}", remedy="draw 100 times or more")
+    times = np.atleast_1d(durations("time", time, zero=False))
+    places = np.arange(len(fit.groups)) if units is None else fit.groups.get_indexer(units.groups)
+    if (places < 0).any():
+        remedy = f"name the groups of the units as those of the fit, such as {fit.groups[0]!r}"
+        raise ArgumentError(f"the fit has no group {units.groups[np.argmin(places)]!r}", remedy=remedy)
+    units = fit.lives if units is None else units
+    everyone = _Running.of(fit.family, units)
+    status = fit.status[places]
+    rows = np.flatnonzero(status == "ok")
+    shape = (places.size, times.size)
+    expected, ends = np.full(shape, np.nan), np.full((4, *shape), np.nan)
+    if rows.size:
+        generator = np.random.default_rng(rng)
+        running = _Running.of(fit.family, units.take(rows))
+        parameters, usable = _drawn(fit, places[rows], n_draws, generator)
+        status[rows[~usable]] = "few_replicates"
+        tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+        at_once = max(_VALUES // max(running.age.size, 1), 1)
+        for j, ahead in enumerate(times):
+            expected[rows, j] = running.by_group(
+                running.weight * running.chances(fit.parameter_array[places[rows]][None], ahead)
+            )[0]
+            means, failures = [], []
+            for first in range(0, n_draws, at_once):
+                chance = running.chances(parameters[first : first + at_once], ahead)
+                means.append(running.by_group(running.weight * chance))
+                failures.append(running.by_group(generator.binomial(running.weight, chance)))
+            limits = (
+                *np.quantile(np.concatenate(means), tail, axis=0),
+                *np.quantile(np.concatenate(failures), tail, axis=0, method="inverted_cdf"),
+            )
+            ends[:, rows[usable], j] = np.array(limits)[:, usable]
+    number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
+    return FailuresAhead(units.groups, fit.name, times, number, expected, *ends, level, status)
+
+
+def _drawn(
+    fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, BoolArray]:
+    """Draws of the parameters of some groups, shape (draws, groups, k), and which groups have enough of them."""
+    fitted, free, covariance = fit.free()
+    place = np.searchsorted(fitted, rows)
+    centre, covariance = free[place], covariance[place]
+    group, k = np.arange(rows.size), centre.shape[1]
+    likelihood = LogLikelihood(fit.family, fit.lives.take(rows))
+    at_once = max(_VALUES // max(likelihood.lives.durations.size, 1), 1)
+    usable = np.isfinite(covariance).all(axis=(1, 2))
+    for _ in range(_ROUNDS):  # each proposes from the mean and covariance of the round before
+        usable[usable] = np.linalg.eigvalsh(covariance[usable])[:, 0] > 0.0
+        root = np.zeros_like(covariance)
+        root[usable] = _WIDER * np.linalg.cholesky(covariance[usable])
+        moves = rng.standard_normal((n_draws, rows.size, k))
+        moves /= np.sqrt(rng.chisquare(_FREEDOM, (n_draws, rows.size, 1)) / _FREEDOM)
+        proposed = centre + np.einsum("gij,mgj->mgi", root, moves)
+        log = np.concatenate([likelihood(proposed[i : i + at_once]) for i in range(0, n_draws, at_once)])
+        log += 0.5 * (_FREEDOM + k) * np.log1p((moves**2).sum(axis=-1) / _FREEDOM)
+        log[:, ~usable | ~np.isfinite(log.max(axis=0))] = 0.0
+        weight = np.exp(log - log.max(axis=0))
+        weight /= weight.sum(axis=0)
+        centre = np.einsum("mg,mgi->gi", weight, proposed)
+        away = proposed - centre
+        covariance = np.einsum("mg,mgi,mgj->gij", weight, away, away)
+    usable &= 1.0 / (weight**2).sum(axis=0) >= _FEWEST * n_draws
+    steps = (np.arange(n_draws)[:, None] + rng.random(rows.size)) / n_draws  # systematic resampling
+    above = np.cumsum(weight, axis=0)
+    order = np.stack([np.searchsorted(above[:, g], steps[:, g]) for g in group], axis=1)
+    return fit.family.from_free(proposed[np.minimum(order, n_draws - 1), group]), usable
