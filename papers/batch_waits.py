@@ -131,8 +131,8 @@ def scatter_by_width(year: int, n_jobs: int, n_runs: int, level: float = 0.95) -
     workloads = (grizzly(year, n_jobs, rng=seed) for seed in range(1, n_runs + 1))
     more = pd.DataFrame([waits_by_width(jobs)["difference", "wait"] for jobs in workloads])
     more = more[[*more.columns.drop("all"), "all"]]
-    mean = more.mean()
-    half = special.stdtrit(n_runs - 1, 0.5 + 0.5 * level) * more.std() / np.sqrt(n_runs)
+    mean, seen = more.mean(), more.count()  # not every workload has jobs of every width
+    half = special.stdtrit(seen - 1, 0.5 + 0.5 * level) * more.std() / np.sqrt(seen)
     table = {"mean": mean, "low": mean - half, "high": mean + half, "least": more.min(), "most": more.max()}
     return pd.DataFrame(table)
 

@@ -78,6 +78,18 @@ def test_differences_by_width_over_workloads() -> None:
     assert row[["low", "high"]].tolist() == pytest.approx([np.mean(single) - half, np.mean(single) + half])
 
 
+def test_intervals_count_the_workloads_that_have_a_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A class seen in two of four workloads had the interval of four."""
+    columns = pd.MultiIndex.from_tuples([("difference", "wait")])
+    seen = iter([[1.0, 2.0], [3.0, np.nan], [5.0, 6.0], [7.0, np.nan]])
+    tables = (pd.DataFrame(values, index=["all", "wide"], columns=columns) for values in map(np.array, seen))
+    monkeypatch.setattr(batch_waits, "grizzly", lambda *_, **__: None)
+    monkeypatch.setattr(batch_waits, "waits_by_width", lambda _: next(tables))
+    row = batch_waits.scatter_by_width(2018, 500, 4).loc["wide"]
+    half = 12.706205 * np.std([2.0, 6.0], ddof=1) / np.sqrt(2)  # Student's quantile with 1 degree of freedom
+    assert row[["mean", "low", "high"]].tolist() == pytest.approx([4.0, 4.0 - half, 4.0 + half])
+
+
 def test_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert studies.main(["wait"]) == 2
     said = capsys.readouterr().err
