@@ -91,8 +91,8 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     level : float
         Level of the predictions' intervals and of the limits of their scores.
     fast : bool
-        Omit parts that need a model of the fleet at every origin: forecasts are of complete systems, and jobs are
-        predicted from daily shares alone.
+        Omit parts that need a model of the fleet at every origin, and the continuous ranked probability score:
+        forecasts are of complete systems, and jobs are predicted from daily shares alone.
     progress : callable, optional
         Called with the current task and the share done.
     rng : int
@@ -139,7 +139,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         raise ArgumentError("no jobs to test", remedy="give at least one size and one length")
     origins = origins_of(log, ahead[0], step)
     detailed = None if fast else by
-    scores = ForecastScores(ahead, level, service, detailed, group, rng)
+    scores = ForecastScores(ahead, level, service, detailed, group, rng, ranked=not fast)
     run = _Run(wanted, jobs_of, jobs_for, checkpoint, level, fast, rng, scores, progress or (lambda what, done: None))
     pasts = run.systems(log, origins, ahead[0])
     models = origins.size if step is not None else max(4, min(_MODELS, _ALL_MODELS // len(pasts)))

@@ -61,19 +61,22 @@ class ForecastScores:
     group : str or None
         Attribute of racks.
     seed : int
+    ranked : bool
+        Whether the continuous ranked probability score is computed, which takes most of the time of totals.
     """
 
     def __init__(
-        self, horizons: list[float], level: float, service: float, by: str | None, group: str | None, seed: int
+        self,
+        horizons: list[float],
+        level: float,
+        service: float,
+        by: str | None,
+        group: str | None,
+        seed: int,
+        ranked: bool = True,
     ) -> None:
-        self.horizons, self.level, self.service, self.by, self.group, self.seed = (
-            horizons,
-            level,
-            service,
-            by,
-            group,
-            seed,
-        )
+        self.horizons, self.level, self.service, self.by, self.group = horizons, level, service, by, group
+        self.seed, self.ranked = seed, ranked
         self.rows: list[dict[str, Any]] = []
         self.problems: Counter[str] = Counter()
         self.group_name = "rack"
@@ -95,7 +98,8 @@ class ForecastScores:
                 row = self._row(
                     past, of, past.name, int(origin), hours, (mixture.expected, low, high), seen, past.at, past.nodes
                 )
-                row["crps"] = continuous_ranked(mixture, seen)
+                if self.ranked:
+                    row["crps"] = continuous_ranked(mixture, seen)
                 self.rows.append(row)
                 self._mixtures.setdefault((int(origin), hours), []).append((past, mixture))
             say((i + 1) / past.origins.size)
@@ -113,8 +117,9 @@ class ForecastScores:
             expected = sum(mixture.expected for _, mixture in pairs)
             nodes = NodeNumbers.together([past.nodes for past, _ in pairs])
             row = self._row(pairs[0][0], "all", "all", origin, hours, (expected, low, high), seen, at, nodes)
-            order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
-            row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
+            if self.ranked:
+                order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
+                row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
             self.rows.append({**row, "system": "all"})
 
     def _row(
@@ -149,7 +154,7 @@ class ForecastScores:
             rival = distribution_of_counts(mean, variance)
             low, high = (rival.quantile(p) for p in self._tails)
             row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
-            if of in ("all", "system"):
+            if self.ranked and of in ("all", "system"):
                 row[f"crps_{i}"] = continuous_ranked(rival, seen)
         return row
 

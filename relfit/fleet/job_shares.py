@@ -22,7 +22,7 @@ from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, le
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["ANY", "TRIALS", "Lately", "interrupted_shares", "side_by_side"]
+__all__ = ["ANY", "PARTS", "TRIALS", "Lately", "interrupted_shares", "side_by_side"]
 
 ANY = "any"  # incidents of all scopes
 _DAYS = 1100  # of the log that are counted, at most
@@ -35,7 +35,8 @@ _LONGEST = 0.9999  # largest share that is converted to a hazard
 TRIALS = 10.0  # independent jobs a day on the same nodes, at most: jobs that start in turn share most of their hours
 _FEW = 0.02  # share of jobs that run through, below which shorter jobs are counted
 _ENOUGH = 0.1  # share of the shorter jobs that run through, at least
-_PARTS = (48.0, 24.0, 12.0, 6.0, 2.0, 1.0, 0.5, 0.25)  # their lengths, hours
+PARTS = (48.0, 24.0, 12.0, 6.0, 2.0, 1.0, 0.5, 0.25)
+"""Lengths of the shorter jobs, hours."""
 _SHORT = 0.25  # length of the jobs counted for the time between interruptions, relative to it
 
 
@@ -354,7 +355,7 @@ class Lately:
             elif name == "mtbf.job":
                 each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
             elif each.min() < _FEW:  # too few such jobs ran through to be counted: hazards as modelled beyond a part
-                parts = tuple(part for part in _PARTS if part < length)
+                parts = tuple(part for part in PARTS if part < length)
                 for part, of_part in zip(parts, self.counted(code, system, size, parts, placement), strict=True):
                     first, hazard = survived(part, of_part), sum(spent(part).values())
                     if first is not None and first[0] >= _ENOUGH and first[2] < 1.0 and hazard > 0.0:

@@ -16,6 +16,7 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration import Parameters
+from relfit.fleet.job_shares import PARTS
 from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.job_rate import JobRate, rate_of_job
 from relfit.system.jobs.checkpoint import best_interval
@@ -181,8 +182,8 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     lengths = tuple(hours for hours in HOURS if hours < 0.1 * model.period.log.window.hours)
     at = [f"{hours:g}h" for hours in lengths]
     system = str(model.places.systems[0])
-    if model.lately is not None and system in model.lately.nodes:  # all sizes in one pass
-        model.lately.count(0, system, tuple(sizes.astype(int).tolist()), lengths, "packed")
+    if model.lately is not None and system in model.lately.nodes:  # all that is asked below, in one pass
+        model.lately.count(0, system, tuple(sizes.astype(int).tolist()), (*lengths, *PARTS), "packed")
     survived = [
         np.atleast_1d(model.interval("reliability", at, size=int(size), placement="packed", n_draws=19).estimate)
         for size in sizes

@@ -174,7 +174,7 @@ def attributes(m: ReportData) -> Section | str:
     columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
     if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
         return ""
-    effects = attribute_effects(m.part, measures=("failures",), level=m.level)
+    effects = attribute_effects(m.part, measures=("failures",), level=m.level, outliers=m.outlier_nodes.result)
     frame = effects.answered
     if not len(frame):
         return ""

@@ -333,6 +333,11 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
     """The report tests jobs without models, of one size: its mark was not that of the command."""
     quick = rf.backtest(log, parts=("forecasts", "jobs"), sizes=4, every="60d", fast=True)
     assert (quick.trust, quick.trust_reason) == (tested.trust, tested.trust_reason)
+    forecasts = [
+        each.table[(each.table["part"] == "forecasts") & (each.table["of"] == "all")] for each in (quick, tested)
+    ]
+    assert forecasts[0].filter(like="crps").isna().all(axis=None)
+    pd.testing.assert_frame_equal(*(part.drop(columns=["crps", "crps_1", "crps_2"]) for part in forecasts))
     jobs = quick.table["part"] == "jobs"
     off = replace(quick, table=quick.table.assign(score=quick.table["score"].where(~jobs, 0.5)))
     assert off.trust == quick.trust

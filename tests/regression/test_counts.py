@@ -355,3 +355,12 @@ def test_the_number_of_levels_compared_is_whole() -> None:
     effects = rf.regression.attribute_effects(leaves(switch=0), measures=("failures",))
     assert "compared" in " ".join(effects.findings)
     assert ".0 compared" not in " ".join(effects.findings)
+
+
+def test_outlier_nodes_of_a_log_are_used_again() -> None:
+    log = rf.datasets.load("white")
+    nodes = rf.screening.outlier_nodes(log, n_resamples=0)
+    own = rf.regression.attribute_effects(log, measures=("failures",), outliers=nodes).table
+    assert own.loc[0, "left_out"].split(", ") == sorted(nodes.outliers["node"])
+    nodes = replace(nodes, nodes=nodes.nodes.assign(outlier=False))
+    assert rf.regression.attribute_effects(log, measures=("failures",), outliers=nodes).table.loc[0, "left_out"] == ""

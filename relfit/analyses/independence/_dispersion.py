@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries
@@ -255,7 +256,7 @@ def _without_trend(at: FloatArray, hours: float) -> tuple[float, FloatArray]:
     if abs(mean - 0.5) < _NO_TREND:
         return 0.0, at
     ends = (1e-4, 40.0) if mean > 0.5 else (-40.0, -1e-4)
-    growth = float(optimize.brentq(lambda x: -1.0 / np.expm1(-x) - 1.0 / x - mean, *ends))
+    growth = float(scipy.optimize.brentq(lambda x: -1.0 / np.expm1(-x) - 1.0 / x - mean, *ends))
     return growth, np.expm1(growth * share) / np.expm1(growth) * hours
 
 

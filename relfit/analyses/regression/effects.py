@@ -13,7 +13,7 @@ from relfit.analyses.regression.covariates import node_table, regression_table, 
 from relfit.analyses.regression.level_comparison import REST, compared_levels, farthest_level, most_frequent
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
-from relfit.analyses.screening import outlier_nodes
+from relfit.analyses.screening import OutlierNodes, outlier_nodes
 from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -150,6 +150,7 @@ def attribute_effects(
     measures: tuple[str, ...] = tuple(MEASURES),
     level: float = 0.95,
     alpha: float = 0.05,
+    outliers: OutlierNodes | None = None,
 ) -> AttributeEffects:
     """Association of each attribute of the nodes with failures, times to failure and to repair, one at a time.
 
@@ -171,6 +172,8 @@ def attribute_effects(
         Level of the intervals.
     alpha : float
         False-discovery rate.
+    outliers : OutlierNodes, optional
+        Outlier nodes of `log`, to reuse.
 
     Raises
     ------
@@ -188,7 +191,7 @@ def attribute_effects(
     check_log(log)
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
-    outliers = _outliers(log)
+    lonely = _outliers(log, outliers)
     of_nodes, shared = without_shared(log)
     sources = {"ttf": of_nodes, "ttr": log}
     for measure in measures:
@@ -205,7 +208,7 @@ def attribute_effects(
         names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
         for name, system, part in ((n, *each) for n in names for each in _compared(table, n)):
             row: dict[str, object] = {"measure": measure, "attribute": name, "system": system, "model": model}
-            lone = _lone(part, name, outliers) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)
+            lone = _lone(part, name, lonely) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)
             row["left_out"] = ", ".join(dict.fromkeys(part.loc[lone, "node"].astype(str)))
             try:
                 fit, shown, levels = _fit(part[~lone], left, name, model, level, _values(log, name, system))
@@ -259,12 +262,12 @@ def _values(log: FailureLog, name: str, system: str) -> pd.Series:
     return table.loc[table["system"].astype(str) == system, name] if system else table[name]
 
 
-def _outliers(log: FailureLog) -> pd.MultiIndex:
+def _outliers(log: FailureLog, known: OutlierNodes | None) -> pd.MultiIndex:
     """Nodes that fail far more often than the others; none in a log of lifetimes."""
     named = pd.DataFrame({"system": [], "node": []}, dtype=object)
     if log.lifetimes is None:
         with suppress(RelfitError):
-            named = outlier_nodes(log).outliers[["system", "node"]]
+            named = (outlier_nodes(log) if known is None else known).outliers[["system", "node"]]
     return pd.MultiIndex.from_frame(named.astype(str))
 
 

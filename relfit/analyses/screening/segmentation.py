@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+import scipy
+from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
@@ -195,7 +196,7 @@ def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) ->
         return float(weight @ at / weight.sum()) - mean
 
     ends = (-_STEEPEST, _STEEPEST)
-    slope = optimize.brentq(away, *ends) if away(ends[0]) < 0.0 < away(ends[1]) else 0.0
+    slope = scipy.optimize.brentq(away, *ends) if away(ends[0]) < 0.0 < away(ends[1]) else 0.0
     level = np.log(time.sum() / (time @ np.exp(slope * (at - 0.5))))
     trend = number @ (level + slope * (at - 0.5))
     return float(steps - 2 * (n.size - 1) * cost), float(trend - cost)

@@ -87,7 +87,7 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
     block = size if np.isinf(half_life) else max(int(_DOUBLINGS * half_life), 1)
     for first in range(0, size, max(block, 1)):  # no weight overflows within a block
         part = values[..., first : first + block]
-        growth = 2.0 ** (np.arange(1, part.shape[-1] + 1) / half_life)
+        growth = np.exp2(np.arange(1, part.shape[-1] + 1) / half_life)
         own = np.cumsum(part * growth, axis=-1) + sums[..., first : first + 1]
         sums[..., first + 1 : first + 1 + part.shape[-1]] = own / growth
     return sums

@@ -134,24 +134,29 @@ def multiples_now(
     priors = [_prior(value, alike, few) for few in _FEW for alike in _ALIKE]
     change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(priors))
     prior = np.tile(priors, (len(_LASTS), 1))
-    scored = slice(None, None, max(-(-counts.shape[0] // _SCORED), 1))
-    scores, offers = [], (np.ones_like(near), near)
+    every = max(-(-counts.shape[0] // _SCORED), 1)
+    scored, offers = slice(None, None, every), (np.ones_like(near), near)
+    scores, past = [], []
     for beside in offers:
         seen, factor = counts[scored], beside[scored, :-1]
         of_change = (seen * np.log(factor))[:, _FIRST:].sum()  # what a multiple is of another expected number
-        of_blocks = [score for _, score in _blocks(seen, expected[scored] * factor, value, change, prior)]
-        scores.append(np.sum(of_blocks, axis=0) + of_change)
+        blocks = list(_blocks(seen, expected[scored] * factor, value, change, prior))
+        scores.append(np.sum([score for _, score in blocks], axis=0) + of_change)
+        past.append(blocks)
     gain = np.array(scores) - np.max(scores)
     weight: FloatArray = np.exp(gain * counts.shape[0] / counts[scored].shape[0])
     weight[weight < _SMALL] = 0.0
     weight /= weight.sum()
     weights = np.zeros((counts.shape[0], _GRID))
-    for beside, of_offer in zip(offers, list(weight), strict=True):
+    for beside, of_offer, of_scored in zip(offers, list(weight), past, strict=True):
         share = np.asarray(of_offer, np.float64)
         used = np.flatnonzero(share > 0.0)
         if not used.size:
             continue
-        blocks = _blocks(counts, expected * beside[:, :-1], value, change[used], prior[used])
+        if every == 1:  # all nodes were scored
+            blocks = [(states[used], score) for states, score in of_scored]
+        else:
+            blocks = list(_blocks(counts, expected * beside[:, :-1], value, change[used], prior[used]))
         now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
         weights += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
     return Multiples(value, weights)
