@@ -75,7 +75,8 @@ def repairs(m: ReportData) -> Section | str:
     if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
         now = f"{duration(mean.value)} ({limits(mean.low, mean.high, mean.value)})"
         if abs(mean.value - observed["mean"]) > _SAME * observed["mean"]:
-            sentences.insert(0, f"Now, with recent outages counting most, one is expected to last {now}.")
+            left_out = " and those begun before it was observed left out" if m.part.events["start_cut"].any() else ""
+            sentences.insert(0, f"Now, with recent outages counting most{left_out}, one is expected to last {now}.")
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
     if kinds is not None:
