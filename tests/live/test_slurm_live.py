@@ -262,7 +262,7 @@ def test_drains_reach_the_controller_and_are_undone(slurm: dict[str, str]) -> No
     assert states("n01", "n20", "n21", "n40") == ["idle"] * 4
     reason = shell("sinfo", "-N", "-h", "-n", "n30", "--format=%E").splitlines()
     assert reason == ["relfit watch: Node n30: ?9? failures? ?touch /tmp/x? ??x?? State?DOWN"]
-    apply_drains(drains_of([alarm("n31"), alarm("n34")]), share=0.1)
+    apply_drains(drains_of([alarm("n30"), alarm("n31"), alarm("n34")]), share=0.1)
     set_node("n34", "DRAIN", "sent in")  # somebody else's now
     set_node("n31", "DOWN", "relfit watch: Node stands out: 9 failures.")  # Slurm leaves the reason as it is
     undone = undo_drains().table
