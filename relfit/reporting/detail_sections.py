@@ -172,13 +172,13 @@ def availability(m: ReportData) -> Section | str:
 
 def attributes(m: ReportData) -> Section | str:
     """Attributes of nodes and failure counts; `relfit regress` also models times, which takes longer."""
-    columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
-    if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
+    if not any(name in m.part.population for name in m.log.attributes) or m.failures < FEWEST:
         return ""
     effects = attribute_effects(m.part, measures=("failures",), level=m.level)
     frame = effects.answered
     if not len(frame):
-        return ""
+        return f"attributes of nodes: {effects.not_compared}" if effects.not_compared else ""
+    left_out = (f"Not compared: {effects.not_compared}.",) if effects.not_compared else ()
     page = frame.assign(
         limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
         term=frame["term"].astype(str).str.replace(r"^np\.log2\(.*\)$", "per doubling", regex=True),
@@ -203,7 +203,12 @@ def attributes(m: ReportData) -> Section | str:
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
     return Section(
-        "attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=shown, details=folded
+        "attributes",
+        "Attributes of nodes",
+        effects.headline,
+        (*effects.findings[1:], *left_out),
+        tables=shown,
+        details=folded,
     )
 
 
