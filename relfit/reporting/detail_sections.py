@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.regression import attribute_effects
-from relfit.analyses.screening import repair_clock
+from relfit.analyses.screening import repair_clock, repair_kinds
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
@@ -82,7 +82,9 @@ def repairs(m: ReportData) -> Section | str:
     if kinds is not None:
         best = kinds.best()
         if (best["status"] == "ok").any():
-            sentences.append(kinds.headline)
+            sentences.append(
+                f"{kinds.headline} {kinds.explained_by(repair_kinds(m.part, 'cause', level=m.level))}".strip()
+            )
         clock = repair_clock(m.part)
         if clock.depends:
             sentences.append(clock.headline)
