@@ -152,7 +152,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     if not len(table):
         problem = next(iter({**run.problems, **scores.problems}), "no origin has a past and a future")
         raise DataError(f"nothing could be tested: {problem}", remedy="take a longer log, or other parts")
-    table["origin"] = pd.to_datetime(table["origin"], utc=True)
+    table["origin"] = pd.to_datetime(table["origin"], utc=True).dt.tz_convert(log.source.timezone)
     order = [table["part"].map(wanted.index), table["origin"]]
     table = table.assign(_part=order[0]).sort_values(["_part", "of", "origin"], kind="stable").drop(columns="_part")
     notes = tuple(

@@ -70,6 +70,7 @@ def incidents(
         largest = result.table.sort_values("nodes", ascending=False, kind="stable").head(_LARGEST)
         if len(largest):
             names = ["system", "start", "records", "nodes", "duration", "cause", "scope"]
-            short = largest[names].assign(start=largest["start"].dt.strftime("%Y-%m-%d %H:%M"))
+            begun = largest["start"].dt.tz_convert(used.log.source.timezone)
+            short = largest[names].assign(start=begun.dt.strftime("%Y-%m-%d %H:%M"))
             answers.all[-1].shown["largest incidents"] = short
         answers.show(used, to, "incidents", result.headline, details=details)

@@ -80,7 +80,7 @@ def _window(about: dict[str, Any]) -> list[str]:
     window = about["window"]
     ends = ", ".join(f"{end} {'declared' if window[f'{end}_known'] else 'as seen'}" for end in ("start", "end"))
     hours = "unknown" if window["hours"] != window["hours"] else f"{window['hours']:,.0f} hours"
-    return [f"window    {_moment(window['start'])} to {_moment(window['end'])} UTC, {hours} ({ends})"]
+    return [f"window    {_moment(window['start'])} to {_moment(window['end'])} {about['timezone']}, {hours} ({ends})"]
 
 
 def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
@@ -143,16 +143,16 @@ def _listing(log: rf.FailureLog, quiet: int) -> str:
 
 def _in_service(log: rf.FailureLog) -> list[str]:
     """How many nodes were not there for all of the window."""
-    people, window = log.population, log.window
+    people, window, zone = log.population, log.window, log.source.timezone
     if log.lifetimes is not None:
         return []
     later, early = people["entered"] > window.start, people["left"] < window.end
     lines = []
     if later.any():
-        first = people.loc[later, "entered"].min()
+        first = people.loc[later, "entered"].min().tz_convert(zone)
         lines.append(f"{later.sum():,} of {count(len(people), 'node')} entered later, first on {first:%Y-%m-%d}")
     if early.any():
-        first = people.loc[early, "left"].min()
+        first = people.loc[early, "left"].min().tz_convert(zone)
         lines.append(f"{early.sum():,} of {count(len(people), 'node')} left early, first on {first:%Y-%m-%d}")
     return [f"          {line}" for line in lines]
 
@@ -183,14 +183,12 @@ def _first_record(log: rf.FailureLog) -> list[str]:
     """What the first record was taken for."""
     if not len(log.events):
         return []
-    first, missing = log.events.iloc[0], log.events.iloc[0].isna()
-    end = "not known" if missing["end"] else _moment(first["end"].isoformat())
+    first, missing, zone = log.events.iloc[0], log.events.iloc[0].isna(), log.source.timezone
+    start, end = (None if missing[name] else first[name].tz_convert(zone).isoformat() for name in ("start", "end"))
+    end = "not known" if end is None else _moment(end)
     node, cause = ("none" if missing[name] else repr(str(first[name])[:_LONGEST]) for name in ("node", "cause"))
     end = "cut off" if first["end_cut"] else end
-    return [
-        f"example   node {node}, start {_moment(first['start'].isoformat())}, end {end}, cause {cause} "
-        f"(line {first['line']})"
-    ]
+    return [f"example   node {node}, start {_moment(start)}, end {end}, cause {cause} (line {first['line']})"]
 
 
 def _moment(stamp: str | None) -> str:

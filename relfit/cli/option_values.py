@@ -9,7 +9,7 @@ from pathlib import Path
 from relfit.base.errors import ArgumentError
 
 __all__ = [
-    "check_unit",
+    "check_time",
     "choice",
     "conditions",
     "duration",
@@ -23,13 +23,13 @@ __all__ = [
 ]
 
 
-def check_unit(option: str, value: str | list[str] | None) -> None:
-    """Reject a time above zero that does not say its unit.
+def check_time(option: str, value: str | list[str] | None) -> None:
+    """Reject what is no duration (of ``--mtbf``: no mean time), and a time above zero that does not say its unit.
 
     Examples
     --------
-    >>> check_unit("--save", "5min")
-    >>> check_unit("--save", "5")
+    >>> check_time("--save", "5min")
+    >>> check_time("--save", "5")
     Traceback (most recent call last):
     relfit.base.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
     """
@@ -43,6 +43,8 @@ def check_unit(option: str, value: str | list[str] | None) -> None:
             raise ArgumentError(
                 f"{option} {number} does not say its unit", remedy=f"write {number}min, {number}h or {number}days"
             )
+        if (option, number) != ("--checkpoint-every", "best"):
+            (mean_time if option.startswith("--mtbf") else duration)(option, text)
 
 
 def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
@@ -147,14 +149,14 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
     """
     from relfit.base.units import hours
 
+    remedy = "write it in min, h, d or weeks, as 30min, 24h or 180d"
     try:
         value = hours(text)
-    except ArgumentError:
+    except ArgumentError as error:
         value = float("nan")
+        remedy = str(error.remedy) if "," in text else remedy
     if not 0.0 <= value < float("inf"):
-        raise ArgumentError(
-            f"{option} {text!r} is not a duration", remedy="write it in min, h, d or weeks, as 30min, 24h or 180d"
-        )
+        raise ArgumentError(f"{option} {text!r} is not a duration", remedy=remedy)
     if positive and value == 0.0:
         raise ArgumentError(f"{option} {text!r} is zero", remedy="give a time above zero, as 20h")
     return value
@@ -170,11 +172,12 @@ def mean_time(option: str, text: str) -> str:
     """
     from relfit.base import units
 
-    try:
+    value = -1.0
+    with suppress(ArgumentError):
         value = units.mean_time(text)
-    except ArgumentError:
+    if value < 0.0:
         remedy = "write 20000h, 2%AFR or 500FIT"
-        raise ArgumentError(f"{option} {text!r} is neither a mean time nor a failure rate", remedy=remedy) from None
+        raise ArgumentError(f"{option} {text!r} is neither a mean time nor a failure rate", remedy=remedy)
     return f"{value!r}h" if text.strip()[-1:] in "RrTt" else text
 
 

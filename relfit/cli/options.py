@@ -334,7 +334,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name in times:
-            checked.check_unit(f"--{name.replace('_', '-')}", values[name])
+            checked.check_time(f"--{name.replace('_', '-')}", values[name])
         for name, kind in groups.items():
             values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
         command(**values)

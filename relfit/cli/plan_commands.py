@@ -138,6 +138,8 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     """
     output.check_output(to)
     checked.without_effect({"--age": age}, "--by-family", by_family)
+    if checkpoint_every is not None:
+        checked.duration("--checkpoint-every", checkpoint_every, positive=True)
     if sizes is not None:
         _no_table(
             {

@@ -67,7 +67,7 @@ def init(
 def run(
     settings: Settings,
     json: Json = False,
-    now: Annotated[str | None, opt.option("TIME", "Time of the round; now by default.")] = None,
+    now: Annotated[str | None, opt.option("DATE", "Time of the round; now by default.")] = None,
     quiet: Annotated[
         bool, opt.flag("--quiet", "Print only if an alarm is new, records are gone, or something failed.")
     ] = False,
@@ -101,11 +101,13 @@ def status(settings: Settings, json: Json = False) -> None:
     from relfit.live.watch_round import watch_status
     from relfit.live.watch_settings import read_watch_settings
 
-    document = watch_status(read_watch_settings(settings))
+    asked = read_watch_settings(settings)
+    document = watch_status(asked)
     if json:
         output.print_json(document.to_dict())
         return
     sources = document.sources.rename(columns={"failure": "error"})
     for name in ("last_asked", "last_new"):
-        sources[name] = [f"{at:%Y-%m-%d %H:%M}" if pd.notna(at) else "" for at in sources[name]]
+        times = pd.to_datetime(sources[name], utc=True).dt.tz_convert(asked.timezone)
+        sources[name] = times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
     output.print_lines([*document.findings, "", *output.few_rows("sources", sources)])

@@ -20,16 +20,16 @@ NOT_ALL = 4
 
 def drain(
     settings: Settings,
-    apply: Annotated[bool, opt.flag("--apply", "Run the commands on Slurm's controller.")] = False,
+    apply: Annotated[bool, opt.flag("--apply", "Run the commands, and undrain where an alarm is over.")] = False,
     undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
     share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
     json: Json = False,
 ) -> None:
     """Drain nodes of standing alarms in Slurm.
 
-    The commands are shown; --apply runs them, --undo takes them back.
+    The commands are shown; --apply runs them, and undrains nodes whose alarm is over; --undo takes all back.
 
-    Reasons begin with "relfit watch: "; --undo touches no other node. Ends with status 4 if a node was not drained or
+    Reasons begin with "relfit watch: "; no other node is undrained. Ends with status 4 if a node was not drained or
     undrained.
     """
     from relfit.live.fleet_store import FleetStore

@@ -397,7 +397,7 @@ def _basis(part: _System) -> dict[str, Any]:
     """The row of `Forecast.basis` of a system."""
     ahead, window = part.ahead, part.ahead.log.window
     weeks = ahead.steps.size * ahead.steps.width / _WEEK
-    since, first = window.start, pd.Timestamp(int(ahead.steps.edges[0]), tz="UTC")
+    since, first = window.start, pd.Timestamp(int(ahead.steps.edges[0]), tz=window.start.tz)
     if (first - since) / pd.Timedelta(hours=ahead.steps.width) >= 1.0:  # short steps do not reach back to the start
         since = first
     nodes = nodes_in_service(ahead.until, Window(since, window.end))

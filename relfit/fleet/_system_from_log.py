@@ -83,7 +83,7 @@ def system_from_log(
         moment = instant(at, log.source.timezone)
         if not log.window.start < moment <= log.window.end:
             raise ArgumentError(
-                f"{moment:%Y-%m-%d %H:%M} UTC was not observed",
+                f"{moment.tz_convert(log.source.timezone):%Y-%m-%d %H:%M} was not observed",
                 remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
             )
         log = log.between(None, moment) if moment < log.window.end else log

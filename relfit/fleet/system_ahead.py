@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import Incidents
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import (
@@ -133,24 +133,25 @@ class SystemAhead:
         return self.steps.counts(nanoseconds(self.joined.table["start"]))[0]
 
     @cached_property
-    def repairs(self) -> tuple[IntArray, FloatArray]:
-        """Start (nanoseconds) and hours of the repairs whose end is known."""
+    def repairs(self) -> tuple[IntArray, FloatArray, BoolArray]:
+        """Start (nanoseconds) and hours of the repairs, and whether each ended; without those of unknown end."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
-        timed = events["end"].notna().to_numpy() & ~events["end_cut"].to_numpy(bool) & (hours > 0.0)
-        return self.at[timed], hours[timed]
+        timed = events["end"].notna().to_numpy() & (hours > 0.0)
+        return self.at[timed], hours[timed], ~events["end_cut"].to_numpy(bool)[timed]
 
     @cached_property
     def repair_hours(self) -> FloatArray:
         """Hours of repair by the step in which they began, in units of the mean square repair over the mean."""
-        at, hours = self.repairs
+        at, hours, _ = self.repairs
         unit = float((hours**2).mean() / hours.mean()) if hours.size else 1.0
         return self.steps.counts(at, weight=hours)[0] / unit
 
     def mean_repair(self, hours: float) -> float:
-        """Mean hours of the repairs that begin in the next `hours`; 0 if no repair is known."""
-        at, lasted = self.repairs
-        return mean_time_ahead(self.steps, at, lasted, hours, long_run=self.long_run)[0] if lasted.size else 0.0
+        """Mean hours of the repairs that begin in the next `hours`; 0 if no repair is seen to end."""
+        if not self.repairs[2].any():
+            return 0.0
+        return mean_time_ahead(self.steps, *self.repairs, hours, long_run=self.long_run)[0]
 
     # ---------------------------------------------------------------- parts
 

@@ -38,7 +38,7 @@ from relfit.io.table_mapping import (
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["Columns", "check_column", "mapping_words", "with_key"]
+__all__ = ["PARTS", "Columns", "check_column", "mapping_words", "with_key"]
 
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
@@ -50,7 +50,7 @@ _MILD = ("info", "information", "informational", "debug", "notice", "trace", "no
 _MOST_WORSE = 8
 _SHORTEST = 3  # letters of a name that may be a part of a column's
 _MOST_STATES = 4  # different texts in a column of states (up, down)
-_PARTS = (
+PARTS = (
     "slot",
     "bay",
     "disk",
@@ -219,7 +219,7 @@ class Columns:
 
     def parts(self) -> list[str]:
         """Columns of units within a node, such as a slot or a drive, that no field uses."""
-        return [name for name in self.table.header if plain(name) in _PARTS and name not in self.names.values()]
+        return [name for name in self.table.header if plain(name) in PARTS and name not in self.names.values()]
 
     def _words_of_states(self) -> list[str]:
         """The question about a column whose words may say that nodes are up, where every row was read as a failure."""

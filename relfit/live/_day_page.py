@@ -72,7 +72,7 @@ def day_page(
         "day.html.j2",
         title=f"{fleet or title} on {made or log.window.end:%A, %Y-%m-%d}",
         subtitle=f"{count(len(log.events), 'record')} of {count(log.n_nodes, 'node')} since "
-        f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} UTC",
+        f"{log.window.start:%Y-%m-%d}, until {log.window.end:%Y-%m-%d %H:%M} {log.source.timezone}",
         headline=f"{', '.join(parts)}." if parts else "No alarm.",
         notes=notes,
         todo=ordered[:_MOST],
@@ -82,7 +82,7 @@ def day_page(
         over=over,
         footer=f"relfit {rf.__version__}",
         **_ahead(study),
-        **_record(forecasts),
+        **_record(forecasts, log.source.timezone),
     )
     return write_whole(Path(path), text)
 
@@ -104,8 +104,8 @@ def _ahead(study: Study) -> dict[str, object]:
     return {"ahead": [ahead.headline, ahead.stock_headline], "pictures": [picture], "coming": [table]}
 
 
-def _record(forecasts: pd.DataFrame) -> dict[str, object]:
+def _record(forecasts: pd.DataFrame, zone: str) -> dict[str, object]:
     """A sentence and tables of the past forecasts and their outcomes."""
-    sentence, frames = forecasts_so_far(forecasts, _SHOWN)
+    sentence, frames = forecasts_so_far(forecasts, _SHOWN, zone)
     tables = [Table(f"record{i}", title, frame, shown=_SHOWN) for i, (title, frame) in enumerate(frames.items())]
     return {"record": sentence, "scores": tables}

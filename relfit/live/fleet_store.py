@@ -24,7 +24,7 @@ __all__ = ["FleetStore"]
 
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
-_SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in ("system", "node", "began", "scope"))
+_SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "cause")
 _ELSEWHERE = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "system") + " AND e.system <> i.system"
 _CHANGED = (  # a new record of the same node and end, or of the same line
     "e.inside AND NOT e.twin AND EXISTS (SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node AND "
@@ -44,7 +44,7 @@ class FleetStore:
     """A store of one fleet, opened by `open`; as a context manager it closes itself.
 
     Records that sources give in any order, late, again or overlapping, lead to the same state. System, node, start,
-    cause and scope identify a record; of several ends the latest stands, and a known end replaces a missing one.
+    cause, scope and unit (slot, drive) identify a record; of several ends the latest stands, a known one over none.
     """
 
     def __init__(self, database: Database) -> None:

@@ -38,9 +38,10 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
     out: list[Episode] = []
     for system, run, until in missed_counts(forecasts, allowed, now):
         row, name = run.iloc[-1], system_named(system)
+        made = row["made"].tz_convert(now.tz)
         text = (
             f"The forecast of {name} was missed: {count(int(row['happened']), 'incident')} came in "
-            f"{duration(float(row['horizon_hours']))} from {row['made']:%Y-%m-%d}, {number(row['mean'])} "
+            f"{duration(float(row['horizon_hours']))} from {made:%Y-%m-%d}, {number(row['mean'])} "
             f"({number(row['lower'])}-{number(row['upper'])}) were forecast."
         )
         alarm = Alarm(

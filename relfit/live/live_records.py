@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Episode", "Fetched", "Gone", "stamp"]
+__all__ = ["Alarm", "Episode", "Fetched", "Gone", "in_zone", "stamp"]
 
 Gone = tuple[str, bool, int]
 """What a source no longer has, in a sentence, whether it stays stored all the same, and how many records left."""
@@ -88,6 +88,13 @@ class Episode:
 
     alarm: Alarm
     ended: pd.Timestamp | None
+
+
+def in_zone(alarms: Iterable[Alarm], zone: str) -> tuple[Alarm, ...]:
+    """The same alarms with their dates in a time zone."""
+    return tuple(
+        replace(alarm, since=alarm.since.tz_convert(zone), raised=alarm.raised.tz_convert(zone)) for alarm in alarms
+    )
 
 
 def stamp(moment: int | pd.Timestamp) -> pd.Timestamp:

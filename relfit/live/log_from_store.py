@@ -22,7 +22,7 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 __all__ = ["stored_log"]
 
 _MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
-_TEXTS = ("system", "node", "cause", "scope")
+_TEXTS = ("system", "node", "cause", "scope", "unit")
 
 
 def stored_log(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from relfit.base.text import count, duration, number
 from relfit.fleet.surveillance import NodeEpisode, WatchedFleet, failed_repairs, nodes_standing_out
-from relfit.live.live_records import Alarm, Episode, stamp
+from relfit.live.live_records import Alarm, Episode
 
 __all__ = ["node_episodes", "repeat_episodes"]
 
@@ -16,8 +16,8 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in nodes_standing_out(fleet, allowed):
         label = fleet.node_label(each.node)
         text = (
-            f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(each)}, others had "
-            f"{number(each.others)} on average{_lately(fleet, each)}."
+            f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(fleet, each)}, "
+            f"others had {number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Take it out of service and test it, or replace the part that its failures have in common."
         if _slower(fleet, each):
@@ -31,8 +31,8 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in failed_repairs(fleet, allowed):
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (
-            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the {_span(each)}, "
-            f"others had {number(each.others)} on average{_lately(fleet, each)}."
+            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the "
+            f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Don't put it back into service after the same repair: look for another cause."
         if _slower(fleet, each):
@@ -50,8 +50,8 @@ def _lately(fleet: WatchedFleet, each: NodeEpisode) -> str:
     return f"; since then it had {f'{each.later:,}' if each.later else 'none'}" if _slower(fleet, each) else ""
 
 
-def _span(each: NodeEpisode) -> str:
-    return f"{duration(each.hours)} to {stamp(each.at):%Y-%m-%d}"
+def _span(fleet: WatchedFleet, each: NodeEpisode) -> str:
+    return f"{duration(each.hours)} to {fleet.stamp(each.at):%Y-%m-%d}"
 
 
 def _episode(
@@ -59,5 +59,5 @@ def _episode(
 ) -> Episode:
     kind, subject, text, advice = said
     evidence = {"failures": float(each.number), "others": each.others, "expected": each.expected, **more, "p": each.p}
-    alarm = Alarm(kind, subject, stamp(each.since), stamp(each.raised), text, advice, evidence)
-    return Episode(alarm, stamp(each.over) if each.over < fleet.steps.edges[-1] else None)
+    alarm = Alarm(kind, subject, fleet.stamp(each.since), fleet.stamp(each.raised), text, advice, evidence)
+    return Episode(alarm, fleet.stamp(each.over) if each.over < fleet.steps.edges[-1] else None)

@@ -47,8 +47,8 @@ def source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp)
             if not silent > limit:
                 continue
             text = (
-                f"Source {name} has given nothing new for {duration(silent)}: its last record is of {last:%Y-%m-%d}, "
-                f"and its pauses are below {duration(limit)}."
+                f"Source {name} has given nothing new for {duration(silent)}: its last record is of "
+                f"{last.tz_convert(now.tz):%Y-%m-%d}, and its pauses are below {duration(limit)}."
             )
             advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
         alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))

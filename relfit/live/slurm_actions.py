@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -91,7 +91,7 @@ def drains_of(alarms: Sequence[Alarm]) -> Drains:
 
 
 def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
-    """Drain nodes on the controller, as root or Slurm's user.
+    """Drain nodes on the controller, as root or Slurm's user, and undrain those that relfit drained and no alarm names.
 
     Parameters
     ----------
@@ -102,7 +102,8 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
     Returns
     -------
     Drains
-        ``done`` says what was done with each. Nodes that take no jobs already are left as they are.
+        ``done`` says what was done with each. Nodes that take no jobs already are left as they are, and those that
+        relfit drained stay so while their alarm stands.
 
     Raises
     ------
@@ -110,15 +111,18 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
         When the controller does not answer. A command that fails is reported in ``done``.
     """
     most = float(checked_share("share", share))
+    over = undo_drains(frozenset(drains.table["node"]))
     nodes = _nodes()
     sizes = Counter(part for node in nodes.values() for part in node.partitions)
     ours = Counter(part for node in nodes.values() for part in node.partitions if node.ours)
-    rows = []
+    rows = list(over.table.itertuples(index=False, name=None))
     for row in drains.table.itertuples():
         name, reason = str(row.node), str(row.reason)
         node = nodes.get(name)
         if node is None:
             done = "not done: the controller has no such node"
+        elif node.ours:
+            done = "drained before"
         elif node.out:
             done = f"not done: it is {node.state}"
         elif full := [part for part in node.partitions if ours[part] + 1 > most * sizes[part] + 1e-9]:
@@ -130,10 +134,15 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
     return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), drains.skipped)
 
 
-def undo_drains() -> Drains:
+def undo_drains(but: Collection[str] = ()) -> Drains:
     """Undrain the nodes that `apply_drains` drained, unless they have another reason since.
 
     A node that is down stays down.
+
+    Parameters
+    ----------
+    but : collection of str
+        Names of nodes that stay drained.
 
     Raises
     ------
@@ -142,7 +151,7 @@ def undo_drains() -> Drains:
     """
     rows = []
     for name, node in _nodes().items():
-        if node.ours and is_host(name):
+        if node.ours and is_host(name) and name not in but:
             command = ["scontrol", "update", f"NodeName={name}", "State=UNDRAIN"]
             rows.append((name, node.reason, _told(command, "undrained"), shlex.join(command)))
     return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), ())

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.live.live_records import Fetched
-from relfit.live.store_schema import KEY
+from relfit.live.store_schema import KEY, unit_of
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 
@@ -49,7 +49,8 @@ def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: s
 
 def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
     events = log.events
-    ended = naive_stamps(events["end"])
+    ended, more = naive_stamps(events["end"]), _more(events, EVENT_COLUMNS)
+    code, different = pd.factorize(more)
     return pd.DataFrame(
         {
             "system": _texts(events["system"]),
@@ -60,11 +61,12 @@ def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
             # an outage in progress has no end yet
             "ended": ended.where(~events["end_cut"].to_numpy(bool)),
             "detail": _texts(events["detail"]),
-            "more": _more(events, EVENT_COLUMNS),
+            "more": more,
             "start_cut": events["start_cut"].to_numpy(bool),
             "line": events["line"].to_numpy(np.int64),
             "source": source,
             "place": place,
+            "unit": np.array([*map(unit_of, different), ""], dtype=object)[code],
         }
     )
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 from relfit.base.errors import RelfitError
+from relfit.io.table_columns import PARTS
+from relfit.io.table_mapping import plain
 from relfit.live.store_databases import Database
 
-__all__ = ["KEY", "STEPS", "prepare"]
+__all__ = ["KEY", "STEPS", "prepare", "unit_of"]
 
-KEY = ("system", "node", "began", "cause", "scope")
+KEY = ("system", "node", "began", "cause", "scope", "unit")
 """Columns that identify a record; a missing text is empty."""
 
 STEPS: tuple[tuple[str, ...], ...] = (
@@ -34,9 +38,29 @@ STEPS: tuple[tuple[str, ...], ...] = (
         "raised TIMESTAMP NOT NULL, text TEXT NOT NULL, advice TEXT NOT NULL, evidence TEXT NOT NULL, "
         "seen TIMESTAMP NOT NULL, over TIMESTAMP)",
     ),
+    ("ALTER TABLE events ADD COLUMN unit TEXT DEFAULT ''",),
 )
 """Statements that make each version of the tables from the one before; the first from nothing."""
 _THERE = "SELECT 1 FROM information_schema.tables WHERE table_name = 'about' AND table_schema IN ('relfit', 'main')"
+
+
+def unit_of(more: str) -> str:
+    """The unit within a node that the attributes (JSON) of a record name; empty where they name none.
+
+    Examples
+    --------
+    >>> unit_of('{"rack": "r1", "Slot": 2}'), unit_of('{"rack": "r1"}')
+    ('Slot=2', '')
+    """
+    values = json.loads(more)
+    return " ".join(f"{name}={values[name]}".removesuffix(".0") for name in sorted(values) if plain(name) in PARTS)
+
+
+def _add_units(database: Database) -> None:
+    """Fill in the units of records that a store of version 1 holds."""
+    for (more,) in database.rows("SELECT DISTINCT more FROM events"):
+        if unit := unit_of(more):
+            database.execute("UPDATE events SET unit = ? WHERE more = ?", (unit, more))
 
 
 def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> None:
@@ -58,6 +82,8 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
         for step in STEPS[version:]:
             for statement in (*step, *(() if version else database.further)):
                 database.execute(statement)
+        if version == 1:
+            _add_units(database)
         for name, value in (("version", str(len(STEPS))), ("fleet", fleet or about.get("fleet", ""))):
             if about.get(name) != value:
                 database.execute("DELETE FROM about WHERE name = ?", (name,))

@@ -119,8 +119,8 @@ class WatchStatus(Result):
     @property
     def headline(self) -> str:
         """Numbers of records and rejected rows, and the time of the last round."""
-        made = None if self.last_round is None else self.last_round["made"][:16].replace("T", " ")
-        when = "no round yet" if made is None else f"last round at {made} UTC"
+        made = None if self.last_round is None else pd.Timestamp(self.last_round["made"])
+        when = "no round yet" if made is None else f"last round at {made:%Y-%m-%d %H:%M %Z}"
         of = f"{self.fleet}: " if self.fleet else ""
         return f"{of}{count(self.records, 'record')}, {count(self.rejected, 'row')} rejected; {when}"
 

@@ -16,7 +16,7 @@ from relfit.fleet.surveillance import scored, wide_incidents
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
-from relfit.live.live_records import Alarm, Fetched, Gone
+from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
 from relfit.live.silent_sources import SHARE, source_alarms
 from relfit.live.sources import SourceBase
 from relfit.live.watch_outputs import write_outputs
@@ -52,7 +52,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     RelfitError
         When the store cannot be opened, or `now` is no time.
     """
-    made = instant(pd.Timestamp.now(tz="UTC") if now is None else now)
+    made = instant(pd.Timestamp.now(tz="UTC") if now is None else now).tz_convert(settings.timezone)
     say = progress or (lambda what, share: None)
     problems, undone = tuple[str, ...](), tuple[str, ...]()
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:
@@ -72,7 +72,9 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
             elif log.window.end > made + _SKEW:
-                what = f"records later than now, up to {log.window.end:%Y-%m-%d %H:%M} UTC, are left out"
+                what = (
+                    f"records later than now, up to {log.window.end:%Y-%m-%d %H:%M} {settings.timezone}, are left out"
+                )
                 problems, log = (f"{what}: is a clock or a timezone wrong?",), log.between(None, made)
         except (ArgumentError, DataError, ReadError) as error:
             problems = (in_settings(error),)
@@ -94,7 +96,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             store.rejected(),
             sources,
             looked,
-            tuple(store.open_alarms()),
+            in_zone(store.open_alarms(), settings.timezone),
             raised,
             over,
             forecasts,
@@ -154,7 +156,8 @@ def _asked(
     problems = [_NODES] if study.log.question else []
     for each in wide_incidents(study.log):
         of = f"{each.nodes:,} of {count(each.of, 'node')} of {system_named(each.system)}"
-        problems.append(f"{each.start:%Y-%m-%d %H:%M}: {of} failed within {duration(max(each.hours, 1 / 60))}")
+        when = each.start.tz_convert(settings.timezone)
+        problems.append(f"{when:%Y-%m-%d %H:%M}: {of} failed within {duration(max(each.hours, 1 / 60))}")
     forecasts, alarms = pd.DataFrame(), None
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))
@@ -193,5 +196,10 @@ def watch_status(settings: WatchSettings) -> WatchStatus:
             }
         )
         return WatchStatus(
-            settings.fleet, store.size, store.rejected(), sources, tuple(store.open_alarms()), store.last_round()
+            settings.fleet,
+            store.size,
+            store.rejected(),
+            sources,
+            in_zone(store.open_alarms(), settings.timezone),
+            store.last_round(),
         )

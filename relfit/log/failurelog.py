@@ -423,8 +423,9 @@ class FailureLog(Tables):
         omissions = self.source.omissions
         return (
             f"FailureLog ({self.source.format}): {of} in {count(len(self.systems), 'system')}, "
-            f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} UTC; {count(self.source.rows_read, 'row')} "
-            f"read, {', '.join([f'{self.source.rows_kept:,} kept', f'{len(self.rejected):,} rejected', *omissions])}"
+            f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} {self.source.timezone}; "
+            f"{count(self.source.rows_read, 'row')} read, "
+            f"{', '.join([f'{self.source.rows_kept:,} kept', f'{len(self.rejected):,} rejected', *omissions])}"
         )
 
     def _repr_html_(self) -> str:

@@ -247,7 +247,7 @@ class LifeData(Result, Ragged):
         observed : str, optional
             Column that is true where a failure was observed; true for all when left out.
         by : str or sequence of str
-            Columns that name the group; one group when empty.
+            Columns that name the group; one group when empty. Rows without one are left out, and counted in `notes`.
         measure : str
             See the class.
         **further : str, optional
@@ -264,8 +264,9 @@ class LifeData(Result, Ragged):
         named = {name: column for name, column in known_names(further).items() if column is not None}
         for column in [duration, observed, *keys, *named.values()]:
             if column is not None and column not in frame.columns:
-                there = ", ".join(map(str, frame.columns))
-                raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {there}")
+                raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {', '.join(map(str, frame))}")
+        rows, frame = len(frame), frame.dropna(subset=keys)
+        notes = (f"{count(rows - len(frame), 'row')} without {' or '.join(keys)} left out",) * (len(frame) < rows)
         values = as_column("durations", frame[duration])
         columns: dict[str, Any] = {name: as_column(name, frame[column]) for name, column in named.items()}
         if observed is not None:
@@ -277,11 +278,10 @@ class LifeData(Result, Ragged):
             flags = np.ones(values.size, np.bool_)
         if not keys:
             return cls.from_array(values, flags, measure=measure, **columns)
-        grouper = frame.groupby(keys if len(keys) > 1 else keys[0], observed=True, sort=True, dropna=False)
-        order = np.argsort(grouper.ngroup().to_numpy(), kind="stable")
-        sizes = grouper.size()
+        grouper = frame.groupby(keys if len(keys) > 1 else keys[0], observed=True, sort=True)
+        order, sizes = np.argsort(grouper.ngroup().to_numpy(), kind="stable"), grouper.size()
         columns = {name: column[order] for name, column in columns.items()}
-        return cls(values[order], flags[order], offsets_of(sizes), sizes.index, measure, **columns)
+        return cls(values[order], flags[order], offsets_of(sizes), sizes.index, measure, notes=notes, **columns)
 
     @property
     def n_lives(self) -> IntArray:

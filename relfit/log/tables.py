@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
 from pathlib import PurePath
@@ -57,8 +57,9 @@ _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
 @dataclass(frozen=True)
 class Window:
-    """The time during which failures would have been recorded, in UTC.
+    """The time during which failures would have been recorded.
 
+    That of a log is in the log's time zone, and so is every date that is printed; columns of tables are UTC.
     ``start_known`` and ``end_known`` say whether that end was declared (by the log or the user) or is only the first
     or last instant seen in the log.
     """
@@ -72,6 +73,11 @@ class Window:
     def hours(self) -> float:
         """Length in hours."""
         return float((self.end - self.start) / pd.Timedelta(hours=1))
+
+    def in_zone(self, zone: str) -> Window:
+        """The same time with its ends in a time zone."""
+        start, end = (moment if pd.isna(moment) else moment.tz_convert(zone) for moment in (self.start, self.end))
+        return replace(self, start=start, end=end)
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,7 @@ class Tables:
             missing = [] if frame is None else [c for c in columns if c not in frame.columns]
             if missing:
                 raise DataError(f"{name} of a {type(self).__name__} has no column {missing[0]!r}")
+        object.__setattr__(self, "window", self.window.in_zone(self.source.timezone))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_answers"}
@@ -244,7 +251,7 @@ class Tables:
             raise DataError(f"{what}?", remedy=remedy)
 
     def period(self, since: object = None, until: object = None) -> tuple[pd.Timestamp, pd.Timestamp]:
-        """The part of the window from `since` to `until`, in UTC.
+        """The part of the window from `since` to `until`, in the log's time zone.
 
         Parameters
         ----------
@@ -265,7 +272,7 @@ class Tables:
                 f"nothing was observed{''.join(span)}",
                 remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
             )
-        return first, last
+        return first.tz_convert(zone), last.tz_convert(zone)
 
 
 def check_log(log: object) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from relfit.analyses.screening import ChangePoints
 from relfit.analyses.screening.periods import Period
@@ -38,7 +39,8 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     chosen = cut.stable_period if used == "stable" else used
     scale, unit = _unit(cut)
     observed, edges = _observed(cut)
-    days = edges / 86.4e12  # from nanoseconds
+    zone = cut.periods[0].start.tz
+    days = style.days(pd.to_datetime(edges, utc=True).tz_convert(zone))
     observed = scale * observed
     ax.stairs(observed, days, color=style.GREY, linewidth=1.2, baseline=None)
     rates = scale * np.array([period.rate for period in cut.periods])
@@ -48,7 +50,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     cuts = bool((observed > top).any())  # marked along the upper edge
     label_top = (0.9 if cuts else 0.975) * top
     for period, value in zip(cut.periods, rates, strict=True):
-        left, right = (stamp.as_unit("ns").value / 86.4e12 for stamp in (period.start, period.end))
+        left, right = style.days(pd.DatetimeIndex([period.start, period.end])).tolist()
         use = period is chosen
         if use:
             ax.axvspan(left, right, color=style.GREEN, alpha=0.14, linewidth=0)
@@ -76,7 +78,7 @@ def change_points(cut: ChangePoints, ax: Axes | None = None, *, used: Period | s
     _mark_cut(ax, days, observed, top)
     ax.set_ylim(0.0, top)
     style.dates(ax, days)
-    return style.finish(ax, style.headline(cut), "time (UTC)", f"{cut.of}\nper {unit}")
+    return style.finish(ax, style.headline(cut), f"time ({zone})", f"{cut.of}\nper {unit}")
 
 
 def _mark_cut(ax: Axes, days: np.ndarray, observed: np.ndarray, top: float) -> None:

@@ -146,6 +146,7 @@ def report_with_answer(
         sections=sections,
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",
         version=__version__,
+        zone=log.source.timezone,
         pictures={figure.key: drawn(figure) for figure in figures},
     )
     return answer, write_whole(Path(path), page)

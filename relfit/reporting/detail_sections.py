@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.regression import attribute_effects
-from relfit.analyses.screening import repair_clock
+from relfit.analyses.screening import repair_clock, repair_kinds
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
@@ -75,13 +75,16 @@ def repairs(m: ReportData) -> Section | str:
     if sentences and mean is not None and mean.value is not None and mean.low is not None and mean.high is not None:
         now = f"{duration(mean.value)} ({limits(mean.low, mean.high, mean.value)})"
         if abs(mean.value - observed["mean"]) > _SAME * observed["mean"]:
-            sentences.insert(0, f"Now, with recent outages counting most, one is expected to last {now}.")
+            left_out = " and those begun before it was observed left out" if m.part.events["start_cut"].any() else ""
+            sentences.insert(0, f"Now, with recent outages counting most{left_out}, one is expected to last {now}.")
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()
     if kinds is not None:
         best = kinds.best()
         if (best["status"] == "ok").any():
-            sentences.append(kinds.headline)
+            sentences.append(
+                f"{kinds.headline} {kinds.explained_by(repair_kinds(m.part, 'cause', level=m.level))}".strip()
+            )
         clock = repair_clock(m.part)
         if clock.depends:
             sentences.append(clock.headline)
@@ -171,13 +174,13 @@ def availability(m: ReportData) -> Section | str:
 
 def attributes(m: ReportData) -> Section | str:
     """Attributes of nodes and failure counts; `relfit regress` also models times, which takes longer."""
-    columns = [m.part.population[name] for name in m.log.attributes if name in m.part.population]
-    if all(len(column.dropna().unique()) < 2 for column in columns) or m.failures < FEWEST:
+    if not any(name in m.part.population for name in m.log.attributes) or m.failures < FEWEST:
         return ""
     effects = attribute_effects(m.part, measures=("failures",), level=m.level, outliers=m.outlier_nodes.result)
     frame = effects.answered
     if not len(frame):
-        return ""
+        return f"attributes of nodes: {effects.not_compared}" if effects.not_compared else ""
+    left_out = (f"Not compared: {effects.not_compared}.",) if effects.not_compared else ()
     page = frame.assign(
         limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
         term=frame["term"].astype(str).str.replace(r"^np\.log2\(.*\)$", "per doubling", regex=True),
@@ -202,7 +205,12 @@ def attributes(m: ReportData) -> Section | str:
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
     return Section(
-        "attributes", "Attributes of nodes", effects.headline, effects.findings[1:], tables=shown, details=folded
+        "attributes",
+        "Attributes of nodes",
+        effects.headline,
+        (*effects.findings[1:], *left_out),
+        tables=shown,
+        details=folded,
     )
 
 

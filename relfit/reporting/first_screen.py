@@ -227,7 +227,7 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     if model is None or not m.several_systems or not m.failures:
         return ()
     lost, table, numbers = _lost_by_system(m), model.found.table, _incidents_by_system(m)
-    edges = pd.date_range(m.log.window.start, m.log.window.end, _BARS + 1)
+    edges = pd.date_range(*(end.tz_convert("UTC") for end in (m.log.window.start, m.log.window.end)), _BARS + 1)
     names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
     pictures = []
     for name in names:
@@ -246,7 +246,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
     if not m.failures:
         return ()
     if points is not None and points.status == "ok":
-        title = "Incidents over time (UTC)"
+        title = f"Incidents over time ({m.log.source.timezone})"
         shaded = "the period used" if m.chosen.before_now is None else "the steady part"
         title += "" if m.chosen.start_limits is None else f"; shaded: {shaded}"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None

@@ -115,7 +115,8 @@ def interruptions(m: ReportData) -> Section | str:
     )
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
-    stamps = {name: largest[name].dt.strftime("%Y-%m-%d %H:%M") for name in ("start", "end")}
+    zone, dates = m.log.source.timezone, ("start", "end")
+    stamps = {name: largest[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in dates}
     shown = {"start": "start", "scope": "scope", "nodes": "nodes", "duration": "hours", "cause": "cause"}
     if m.several_systems:
         shown = {"system": "system", **shown}

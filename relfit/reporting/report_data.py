@@ -165,10 +165,9 @@ class ReportData:
 
     @answered
     def availability_over_time(self) -> AvailabilityOverTime:
-        """Availability in calendar bins of UTC, as everything on the page."""
+        """Availability in calendar bins."""
         self.availability.needed  # noqa: B018 - or why there is none
-        part = replace(self.part, source=replace(self.part.source, timezone="UTC"))
-        return recurrence.availability_over_time(part, level=self.level)
+        return recurrence.availability_over_time(self.part, level=self.level)
 
     # ------------------------------------------------------------------ questions
 

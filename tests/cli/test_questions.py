@@ -185,7 +185,7 @@ def test_words_and_tables_on_the_terminal(
         (["trend", "white", "--level", "95"], "did you mean 0.95?"),
         (["trend", "white", "--plot", "x.gif"], ".png or .svg or .pdf"),
         (["trend", "white", "--plot", "absent/x.png"], "there is no folder"),
-        (["incidents", "white", "--window", "-1h"], "zero or more"),
+        (["incidents", "white", "--window", "-1h"], "--window '-1h' is not a duration"),
         (["incidents", "white", "--place", "shelf"], "no column 'shelf'"),
         (["incidents", "white", "--out", "x.txt"], "does not end in"),
     ],

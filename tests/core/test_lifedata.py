@@ -80,11 +80,17 @@ def test_group_by_label() -> None:
             lives.group(unknown)
 
 
-def test_missing_keys_are_a_group_of_their_own() -> None:
-    table = pd.DataFrame({"rack": ["x", None, "x"], "duration": [1.0, 2.0, 3.0]})
+def test_rows_without_a_key_are_left_out_and_counted() -> None:
+    table = pd.DataFrame({"rack": ["x", None, "x"], "slot": [np.nan, 1, 2], "duration": [1.0, 2.0, 3.0]})
     lives = LifeData.from_frame(table, by="rack")
-    assert lives.sizes.tolist() == [2, 1]
-    assert lives.durations.tolist() == [1.0, 3.0, 2.0]
+    assert lives.sizes.tolist() == [2]
+    assert lives.groups.tolist() == ["x"]
+    assert lives.durations.tolist() == [1.0, 3.0]
+    assert lives.notes == ("1 row without rack left out",)
+    lives = LifeData.from_frame(table, by=["rack", "slot"])
+    assert (lives.groups.tolist(), lives.durations.tolist()) == ([("x", 2.0)], [3.0])
+    assert lives.notes == ("2 rows without rack or slot left out",)
+    assert LifeData.from_frame(table.dropna(), by="rack").notes == ()
 
 
 def test_unused_categories_are_no_groups() -> None:

@@ -189,6 +189,21 @@ def test_hours_of_repair_are_failures_times_the_mean_repair():
     assert mean[0] == pytest.approx(lasted.mean(), rel=0.1)
 
 
+def test_hours_of_repairs_that_go_on_at_the_end_count_too():
+    """A report had 74,673 hours for 27,990 failures, 2.67 each, and 5.79 hours as what one is expected to last."""
+    log = failing(np.full((20, 400), 0.05), 9)
+    events, end = log.events, log.window.end
+    goes_on = (~events["node"].duplicated(keep="last")) & (events["start"] > end - pd.Timedelta("20D"))
+    log = replace(log, events=events.assign(end=events["end"].where(~goes_on, end), end_cut=goes_on))
+    hours = ((log.events["end"] - events["start"]) / pd.Timedelta("1h")).to_numpy()
+    mean = hours.sum() / (~goes_on).sum()
+    assert mean > 1.5 * hours[~goes_on].mean()
+    each = rf.forecast(log, at="long run", period="all").total.eval("repair_hours / failures")
+    np.testing.assert_allclose(each, mean, rtol=0.01)
+    each = rf.forecast(log).total.eval("repair_hours / failures")
+    np.testing.assert_allclose(each, rf.calibrate(log, period="all", parts="mttr").mttr.outage.value, rtol=0.01)
+
+
 def test_bursty_weeks_widen_the_interval():
     rng = np.random.default_rng(5)
     rates = np.repeat(rng.choice([0.05, 0.55], 100), 7) * np.ones((20, 700)) / 3.0

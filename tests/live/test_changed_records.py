@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from relfit.io import read
+from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_init import write_settings
 from relfit.live.watch_round import watch
 from relfit.live.watch_settings import read_watch_settings
@@ -53,3 +54,42 @@ def test_a_column_of_dates_called_failed_is_the_start(tmp_path: Path, rows: list
     assert len(log.events) == 40
     hours = (log.events["end"] - log.events["start"]).dt.total_seconds() / 3600
     assert hours.tolist() == [i % 7 + 0.5 for i in range(40)]
+
+
+SLOTS = (
+    "node,start,end,cause,slot,note\n"
+    "a,2024-01-03 10:00,2024-01-03 12:00,disk,1,done\n"
+    "a,2024-01-03 10:00,,disk,2,open\n"
+    "b,2024-01-05 10:00,2024-01-05 12:00,disk,1,done\n"
+)
+
+
+def test_slots_of_a_node_fail_apart_and_the_end_of_an_outage_comes_later(tmp_path: Path) -> None:
+    path, out = tmp_path / "slots.csv", tmp_path / "watch.toml"
+    path.write_text(SLOTS)
+    write_settings([str(path)], out, nodes=4)
+    settings = read_watch_settings(out)
+    assert watch(settings, now="2024-01-06").records == len(read(path).events) == 3
+    path.write_text(SLOTS.replace("10:00,,disk,2,open", "10:00,2024-01-04 10:00,disk,2,done"))
+    second = watch(settings, now="2024-01-07")
+    assert (second.records, second.new, second.gone) == (3, 0, ())
+    with FleetStore.open(settings.store) as store:
+        log = store.log(nodes=4)
+        hours = (log.events["end"] - log.events["start"]) / pd.Timedelta("1h")
+        assert dict(zip(log.events["slot"], hours, strict=True)) == {1: 2.0, 2: 24.0}
+        assert hours.tolist() == [2.0, 24.0, 2.0]
+        assert not log.events["end_cut"].any()
+
+
+def test_a_store_of_the_version_before_learns_the_slots(tmp_path: Path) -> None:
+    path, out = tmp_path / "slots.csv", tmp_path / "watch.toml"
+    path.write_text(SLOTS)
+    write_settings([str(path)], out, nodes=4)
+    settings = read_watch_settings(out)
+    watch(settings, now="2024-01-06")
+    with FleetStore.open(settings.store) as store:  # version 1 held one record of a node's slots
+        store._database.execute("DELETE FROM events WHERE unit = 'slot=1' AND node = 'a'")
+        store._database.execute("ALTER TABLE events DROP COLUMN unit")
+        store._database.execute("UPDATE about SET value = '1' WHERE name = 'version'")
+    second = watch(settings, now="2024-01-07")
+    assert (second.records, second.new, second.gone) == (3, 1, ())

@@ -26,3 +26,37 @@ def test_two_percent_of_a_partition_are_drained_at_most(monkeypatch: pytest.Monk
         "not done: more than 2 % of partition batch (100 nodes)",
     ]
     assert [command[2] for command in commands if command[0] == "scontrol"] == ["NodeName=n000", "NodeName=n001"]
+
+
+def test_drains_follow_the_alarms_that_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An alarm that stands keeps its node, one that is over gives it back; drains of others are not touched."""
+    reasons = {
+        "n1": "relfit watch: 3 failures.",
+        "n2": "relfit watch: 5 failures.",
+        "n3": "relfit watch: ",
+        "n4": "fan",
+    }
+
+    def output_of(command: list[str], **environment: str) -> bytes:
+        if command[0] == "sinfo":
+            states = {name: "drained" if name in reasons else "idle" for name in ("n1", "n2", "n3", "n4", "n5")}
+            return "".join(f"{n}|batch|{state}|{reasons.get(n, 'none')}\n" for n, state in states.items()).encode()
+        name = command[2].removeprefix("NodeName=")
+        if command[3] == "State=UNDRAIN":
+            del reasons[name]
+        else:
+            reasons[name] = command[4].removeprefix("Reason=")
+        return b""
+
+    monkeypatch.setattr(slurm_actions, "output_of", output_of)
+    at = pd.Timestamp("2024-01-01", tz="UTC")
+    stand = drains_of([Alarm("node", f"node {name}", at, at, "4 failures.", "") for name in ("n1", "n5")])
+    done = apply_drains(stand, share=0.4).table.set_index("node")["done"].to_dict()
+    assert done == {"n2": "undrained", "n3": "undrained", "n1": "drained before", "n5": "drained"}
+    assert reasons == {
+        "n1": "relfit watch: 3 failures.",
+        "n4": "fan",
+        "n5": "relfit watch: 4 failures.",
+    }
+    assert apply_drains(drains_of([])).table["done"].tolist() == ["undrained", "undrained"]
+    assert reasons == {"n4": "fan"}

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
@@ -173,3 +174,36 @@ def test_lanl_repairs_by_cause() -> None:
     assert found.converged
     assert found.table.loc["cause[T.software]", "time_ratio_high"] < 0.3
     assert found.dropped["time to repair of zero"] == 122
+
+
+def test_attributes_that_cannot_be_compared_are_named_with_the_reason(tmp_path: Path) -> None:
+    """One value, none, one for each node, dates, a rare one: the report named those that it compared alone."""
+    rng = np.random.default_rng(3)
+    rows = [
+        {
+            "node": f"n{i:02d}",
+            "start": pd.Timestamp("2024-01-01") + pd.Timedelta(hours=round(hour)),
+            "rack": f"r{i // 10}",
+            "vendor": "acme",
+            "colour": "blue",
+            "serial": f"s{i}",
+            "bios": None,
+            "bought": f"2021-03-0{1 + i % 9}",
+        }
+        for i in range(60)
+        for hour in rng.uniform(0.0, 8000.0, 8)
+    ]
+    table = pd.DataFrame(rows).sort_values("start")
+    log = rf.read(table, window_start="2024-01-01", window_end="2024-12-01")
+    effects = rf.regression.attribute_effects(log)
+    said = effects.not_compared
+    assert "rack" not in said
+    assert "vendor, colour (all nodes have one value)" in said
+    assert "serial (60 levels of 60 nodes are too many to compare)" in said
+    assert "bought (its values are dates, which are no categories)" in said
+    assert effects.unanswered.count("failures by vendor: all nodes have one value.") == 1
+    assert effects.headline.startswith("No attribute of the nodes is associated with more failures (1 tested")
+    page = rf.report(log, tmp_path / "report.html", families=["exponential"]).read_text(encoding="utf-8")
+    assert f"Not compared: {said}." in page
+    alone = rf.report(log.where(rack="r1"), tmp_path / "alone.html", families=["exponential"])
+    assert "attributes of nodes: rack, vendor, colour (all nodes have one value); " in alone.read_text(encoding="utf-8")

@@ -472,9 +472,11 @@ def test_all_of_a_page_is_in_one_zone() -> None:
     stamps = pd.date_range("2020-01-03 03:00", periods=60, freq="140h")
     rows = [(f"n{i % 7}", stamp, stamp + pd.Timedelta(hours=2), "disk") for i, stamp in enumerate(stamps)]
     log = log_of(rows, zone="America/Denver")
-    found = ReportData(rf.Study(log, "all"), FAMILIES).availability_over_time.result
+    data = ReportData(rf.Study(log, "all"), FAMILIES)
+    found, points = data.availability_over_time.result, data.change_points.result
     assert found is not None
-    assert str(found.edges.tz) == "UTC"
+    assert points is not None
+    assert {str(found.edges.tz), str(points.periods[-1].start.tz), str(log.window.start.tz)} == {"America/Denver"}
 
 
 def test_a_share_of_nearly_all_has_no_dozen_digits() -> None:

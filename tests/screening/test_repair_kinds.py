@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -204,3 +206,28 @@ def test_two_kinds_that_no_time_tells_apart_are_said_to_be_two() -> None:
         "Two kinds of repairs fit better than one, but no time tells them apart: use the mean of all."
     )
     assert "quick" not in " ".join(text.get_text() for text in rf.plotting.repair_times(found).get_legend().get_texts())
+
+
+@pytest.mark.parametrize("by_cause", [True, False])
+def test_causes_that_explain_the_two_kinds_are_told(by_cause: bool, tmp_path: Path) -> None:
+    """Software takes 20 minutes and hardware a day; or a third of the repairs of each cause take a day."""
+    rng = np.random.default_rng(4)
+    software = rng.random(600) < 0.7
+    slow = ~software if by_cause else rng.random(600) < 0.3
+    hours = np.where(slow, rng.lognormal(3.0, 0.5, 600), rng.lognormal(-1.0, 0.4, 600))
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(
+        np.round(60.0 * np.sort(rng.uniform(0, 8000, 600))), unit="min"
+    )
+    table = pd.DataFrame({"node": [f"n{i % 200:03d}" for i in range(600)], "start": start})
+    table["end"] = start + pd.to_timedelta(np.ceil(60.0 * hours), unit="min")
+    log = rf.read(table.assign(cause=np.where(software, "software", "hardware")))
+    kinds, parts = repair_kinds(log, "system"), repair_kinds(log, "cause")
+    assert kinds.headline.startswith("Repairs are of two kinds: ")
+    means = (table["end"] - table["start"]).groupby(software).mean() / pd.Timedelta("1h")
+    told = (
+        "The causes explain them: repairs of each are of one kind "
+        f"(software {60.0 * means[True]:.3g} minutes, hardware {means[False]:.3g} hours on average)."
+    )
+    assert kinds.explained_by(parts) == (told if by_cause else "")
+    page = rf.report(log, tmp_path / "report.html", families=["exponential"]).read_text(encoding="utf-8")
+    assert (f"more likely a slow one. {told}" in page) == by_cause

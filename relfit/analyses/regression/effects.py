@@ -126,6 +126,16 @@ class AttributeEffects(Result):
         rows = self.table[self.table["status"] != "ok"]
         return tuple(f"{row['measure']} by {_name(row)}: {row['status']}." for _, row in rows.iterrows())
 
+    @property
+    def not_compared(self) -> str:
+        """The attributes without any answer, and why; empty if there are none."""
+        rows = self.table[~self.table["attribute"].isin(self.answered["attribute"])].drop_duplicates("attribute")
+        reasons = [
+            f"{', '.join(names[:_NAMED])}{f' and {len(names) - _NAMED} more' if len(names) > _NAMED else ''} ({why})"
+            for why, names in rows.groupby("status", sort=False)["attribute"].agg(list).items()
+        ]
+        return "; ".join(reasons)
+
 
 def _name(row: pd.Series) -> str:
     """An attribute, with the system within which it is compared."""
@@ -206,6 +216,11 @@ def attribute_effects(
         if left != "failures":
             table = table[table["duration"] > 0.0].rename(columns={"duration": left})
         names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
+        told = {row["attribute"] for row in rows}
+        for name in [name for name in names if name not in told and not _compared(table, name)]:
+            why = "all nodes have one value" if table[name].notna().any() else "no node has a value"
+            rows.append({"measure": measure, "attribute": name, "system": "", "model": model, "left_out": ""})
+            rows[-1]["status"] = why
         for name, system, part in ((n, *each) for n in names for each in _compared(table, n)):
             row: dict[str, object] = {"measure": measure, "attribute": name, "system": system, "model": model}
             lone = _lone(part, name, lonely) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)

@@ -179,11 +179,12 @@ def change_points(
     long = time >= LEAST_SHARE * time.sum()
     stable = _to_use(long, time, number)
     names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
-    stamps = pd.to_datetime(edges[cuts], utc=True).as_unit("ns")
+    dates = pd.to_datetime(edges, utc=True).as_unit("ns").tz_convert(first.tz)
+    stamps = dates[cuts]
     starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
     limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
-    lowest = [first, *pd.to_datetime(edges[limits[:, 0]], utc=True).as_unit("ns")]
-    highest = [first, *pd.to_datetime(edges[limits[:, 1]], utc=True).as_unit("ns")]
+    lowest = [first, *dates[limits[:, 0]]]
+    highest = [first, *dates[limits[:, 1]]]
     per = ["node-year" if countable else "year"] * number.size
     numbers = (values.tolist() for values in (number, time, rate, low, high))
     each = zip(starts, ends, lowest, highest, names, *numbers, per, strict=True)

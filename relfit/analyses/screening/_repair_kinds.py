@@ -43,6 +43,8 @@ _CUTS = (0.25, 0.5, 0.8)  # quantiles at which EM splits the repairs first
 _ITERATIONS = 60
 _FEWEST = 10  # repairs with a known end
 _FEWEST_OF_A_KIND = 3.0
+_FEW_REPAIRS = 0.1  # share of the repairs, of parts with fewer than ten
+_NAMED = 3
 
 
 class RepairKinds(Result):
@@ -119,6 +121,20 @@ class RepairKinds(Result):
             f"{'Repairs are of two kinds' if len(rows) == 1 else most}: {percent(row['share_quick'])} are quick "
             f"({quick} on average), the others take {slow}; a repair longer than {split} is more likely a slow one."
         )
+
+    def explained_by(self, parts: RepairKinds) -> str:
+        """That each of the `parts` of these repairs, as their causes, is of one kind, in a sentence; else empty."""
+        rows = parts.best()
+        each = rows[rows["status"] != "too_few"].sort_values("repairs", ascending=False, kind="stable")
+        few = rows["repairs"].sum() - each["repairs"].sum()
+        one = ~each["status"].isin(["ok", "no_split"]).any() and few <= _FEW_REPAIRS * rows["repairs"].sum()
+        if len(each) < 2 or not one or not (self.best()["status"] == "ok").any():
+            return ""
+        name = parts.keys[-1]
+        means = [
+            f"{row[name]} {duration(row['mean'])}" for row in each.dropna(subset="mean").head(_NAMED).to_dict("records")
+        ]
+        return f"The {name}s explain them: repairs of each are of one kind ({', '.join(means)} on average)."
 
 
 @made_once

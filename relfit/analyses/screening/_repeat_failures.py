@@ -156,6 +156,8 @@ def repeat_failures(log: FailureLog, *, of: Incidents | None = None, alpha: floa
         )
         .reset_index()
     )
+    for name in ("first", "last"):
+        nodes[name] = pd.to_datetime(nodes[name], utc=True).dt.tz_convert(log.source.timezone)
     nodes["going_on"] = nodes["lately"] > 0
     nodes = nodes.sort_values(["lately", "repeats"], ascending=False, kind="stable", ignore_index=True)
     repeats = repeats.drop(columns="late").reset_index(drop=True)

@@ -27,7 +27,7 @@ class Period(Result):
     Attributes
     ----------
     start, end : pandas.Timestamp
-        UTC; ``log.between(period.start, period.end)`` is the log in that period.
+        In the log's time zone; ``log.between(period.start, period.end)`` is the log in that period.
     start_low, start_high : pandas.Timestamp
         Confidence interval of its start; the start itself where that is the log's.
     name : str

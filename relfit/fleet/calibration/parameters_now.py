@@ -140,14 +140,15 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     """
     outages = outages_of(log)
     hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
-    used = outages.failures & outages.end_known & ~outages.end_cut
+    used = outages.failures & outages.end_known
     used[used] = timed_repairs(hours[used], clock_step(log))
-    then = used & (outages.start >= part.window.start.as_unit("ns").value)
-    if then.sum() < 2 or not hours[then].sum() > 0.0:
+    then, ended = used & (outages.start >= part.window.start.as_unit("ns").value), ~outages.end_cut
+    number = int((then & ended).sum())
+    if number < 2 or not hours[then].sum() > 0.0:
         return mttr
     steps = TimeSteps.of(log.window.start, log.window.end)
-    mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], horizon)
-    factor = mean / float(hours[then].mean())
+    mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], ended[used], horizon)
+    factor = mean * number / float(hours[then].sum())
     return mttr.model_copy(
         update={
             name: _scaled(value, factor, spread)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction.discounted_levels import levels_of
 from relfit.fleet.prediction.mixing import mix
 from relfit.fleet.prediction.steps import TimeSteps
@@ -13,9 +13,11 @@ __all__ = ["mean_time_ahead"]
 
 
 def mean_time_ahead(
-    steps: TimeSteps, at: IntArray, hours: FloatArray, horizon: float, *, long_run: bool = False
+    steps: TimeSteps, at: IntArray, hours: FloatArray, ended: BoolArray, horizon: float, *, long_run: bool = False
 ) -> tuple[float, float]:
     """Predicted mean of the durations that begin over a horizon, hours, and its relative variance.
+
+    All hours count, over the durations that ended.
 
     Parameters
     ----------
@@ -24,7 +26,9 @@ def mean_time_ahead(
     at : ndarray of int, shape (n,)
         Start of each past duration, nanoseconds.
     hours : ndarray of float, shape (n,)
-        Past durations.
+        Past durations, those that go on as long as they were seen.
+    ended : ndarray of bool, shape (n,)
+        Whether each was seen to end; one at least.
     horizon : float
         Hours ahead.
     long_run : bool
@@ -35,15 +39,16 @@ def mean_time_ahead(
     >>> import pandas as pd
     >>> steps = TimeSteps.of(pd.Timestamp("2023-01-01"), pd.Timestamp("2024-02-05"))
     >>> hours = np.where(np.arange(400) < 300, 2.0, 6.0)  # one a day; longer for a hundred days
-    >>> mean_time_ahead(steps, steps.edges[:400], hours, 720.0)[0] > 5.0
+    >>> ended = np.ones(400, bool)
+    >>> mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0)[0] > 5.0
     True
-    >>> round(mean_time_ahead(steps, steps.edges[:400], hours, 720.0, long_run=True)[0], 1)
+    >>> round(mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0, long_run=True)[0], 1)
     3.0
     """
     unit = float((hours**2).mean() / hours.mean())
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
     sums = np.bincount(step, hours / unit, steps.size).astype(np.float64)
-    number = np.bincount(step, minlength=steps.size).astype(np.float64)
+    number = np.bincount(step, ended, steps.size)
     expected = float(number[number > 0.0].mean())  # on a day with repairs
     levels = levels_of(sums, number, steps.days)
     mixture = mix(levels.steady if long_run else levels, sums, number, horizon / steps.width, expected)

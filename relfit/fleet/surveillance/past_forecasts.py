@@ -39,7 +39,7 @@ def _limits(value: float, low: float, high: float) -> str:
     return f"{number(value)} ({number(low)}-{number(high)})"
 
 
-def forecasts_so_far(forecasts: pd.DataFrame, last: int) -> tuple[str, dict[str, pd.DataFrame]]:
+def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> tuple[str, dict[str, pd.DataFrame]]:
     """A sentence and tables, by their titles, of the past forecasts and their outcomes, the last ones by themselves.
 
     Parameters
@@ -48,6 +48,8 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int) -> tuple[str, dict[str,
         From `scored`.
     last : int
         How many of the last ones are listed.
+    zone : str
+        Time zone of the dates.
     """
     known = forecasts[forecasts["happened"].notna()] if len(forecasts) else forecasts
     if not len(known):
@@ -68,7 +70,7 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int) -> tuple[str, dict[str,
     latest = known.sort_values("made", kind="stable").tail(last)[::-1]
     each = pd.DataFrame(
         {
-            "Made": latest["made"].dt.strftime("%Y-%m-%d"),
+            "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
             "System": latest["system"],
             "Days": (latest["horizon_hours"] / 24.0).map(number),
             "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")],

@@ -108,6 +108,10 @@ class WatchedFleet:
         """Instants (nanoseconds) at which the days end; the last is now."""
         return self.steps.edges[1:]
 
+    def stamp(self, moment: int) -> pd.Timestamp:
+        """An instant (nanoseconds) in the log's time zone."""
+        return pd.Timestamp(moment, tz=self.log.window.end.tz).as_unit("ns")
+
     @cached_property
     def node(self) -> CodeArray:
         """The node of each incident, or its first node for a rack; -1 for wider scopes and without a name."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from relfit.base.arguments import cases, durations, share, whole
 from relfit.base.arrays import Durations, FloatArray
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.grid_search import highest
 from relfit.base.results import Result
 from relfit.base.text import duration, percent
@@ -138,7 +138,8 @@ class LevelCosts:
         """
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
             raise ArgumentError(
-                "a checkpoint of either level must take time", remedy="give save and global_save above zero"
+                "a checkpoint of either level must take time",
+                remedy=Remedy("give save and global_save above zero", "give --save and --global-save above zero"),
             )
         costs = [value[..., None, None] for value in vars(self).values()]
         short = np.log(best_interval(self.mtbf, np.minimum(self.save, self.global_save)))[..., None] - 2.0
