@@ -298,7 +298,8 @@ def copy_repository(folder: Path, origin: Path = ROOT) -> Path:
     """A copy of what is needed, with its compiled code."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    names = ("relfit", "tests", "papers", "data", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md")
+    folders = ("relfit", "tests", "tools", "papers", "data", "docs", "benchmarks")
+    names = (*folders, "conftest.py", "pyproject.toml", "README.md")
     subprocess.run(["cp", "-a", *(str(origin / name) for name in names), str(folder)], check=True)
     return folder
 
