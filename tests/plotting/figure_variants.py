@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import relfit as rf
-from relfit import independence, plotting, recurrence, screening
+from relfit import plotting
+from relfit.analyses import independence, recurrence, screening
 from relfit.fitting.nonparametric import observed_times, turnbull
 from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration
 from relfit.system.jobs import Checkpoint
