@@ -74,7 +74,9 @@ def _axes(ax: Axes) -> list[Any]:
     hidden = {ax.patch, *ax.spines.values(), ax.title, ax._left_title, ax._right_title}  # type: ignore[attr-defined]
     for axis in (ax.xaxis, ax.yaxis):
         places = axis.get_majorticklocs()
-        entries.append(["ticks", *axis.get_major_formatter().format_ticks(places), *_numbers(places)])
+        label = axis.get_major_ticks(1)[0].label1
+        turned = [float(label.get_rotation()), float(label.get_fontsize())]
+        entries.append(["ticks", *axis.get_major_formatter().format_ticks(places), *turned, *_numbers(places)])
     entries += [_artist(child) for child in ax.get_children() if child not in hidden]
     return [entry for entry in entries if entry]
 

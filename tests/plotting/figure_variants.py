@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 import relfit as rf
 from relfit import plotting
@@ -37,6 +38,25 @@ def _of_causes() -> Any:
 def _paper() -> Any:
     life = np.random.default_rng(4).gamma(2.0, 300.0, 80)
     return rf.fit(life, ["exponential", "weibull", "gamma", "loglogistic"])
+
+
+@cache
+def _one_parameter() -> Any:
+    return gallery()._campaign({"recovery_time": [10, 20]}, replications=2)
+
+
+@cache
+def _tested() -> Any:
+    return rf.backtest(_log(), parts="forecasts", horizons=["30d"], every="90d")
+
+
+def _means() -> pd.DataFrame:
+    """Means of 14 groups of one to 13 failures, and of one without."""
+    failures = np.append(np.arange(1.0, 14.0), 0.0)
+    hours = np.geomspace(500.0, 90_000.0, 14)
+    mean = np.divide(hours, failures, out=np.full(14, np.nan), where=failures > 0)
+    columns = {"failures": failures, "hours": hours, "mean": mean, "low": 0.5 * mean, "high": 2.0 * mean}
+    return pd.DataFrame(columns, index=[f"group {i}" for i in range(14)])
 
 
 @cache
@@ -132,6 +152,7 @@ VARIANTS: dict[str, Callable[[Any], Any]] = {
     "periods, none shaded": lambda ax: plotting.change_points(gallery().study().change_points, ax, used=None),
     "response relative to the first": lambda ax: plotting.response_curve(gallery().campaign(), ax, relative=True),
     "map of a drawn design": lambda ax: plotting.campaign_map(gallery().sobol(), ax),
+    "map of one parameter": lambda ax: plotting.campaign_map(_one_parameter(), ax),
     "work by class of jobs": lambda ax: plotting.job_shares(
         rf.workloads.TwoStage(256, load=0.7).sample(400, rng=1), ax, weight="work"
     ),
@@ -140,6 +161,8 @@ VARIANTS: dict[str, Callable[[Any], Any]] = {
     ),
     "observed times": lambda ax: rf.plot(observed_times(_log().ttr(per="rack")), ax=ax),
     "interval of each group": lambda ax: rf.plot(_of_causes()["weibull"].interval("mean"), ax=ax),
+    "means of many groups": lambda ax: plotting.means_by_group(_means(), ax),
+    "backtest of forecasts": lambda ax: plotting.backtest(_tested(), ax),
     "one period": lambda ax: rf.plot(gallery().study().change_points.periods[0], ax=ax),
 }
 """Name of the variant, and how it is drawn."""
