@@ -35,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
+from mutant_runs import DEFAULTS, ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
 
 OPENED = ("base", "io", "fitting", "analyses", "system", "fleet", "simulation")
 """Packages whose inner packages are drawn from, and tested, each for itself."""
@@ -94,10 +94,10 @@ def sources(package: str) -> list[Path]:
 
 
 def test_paths(package: str) -> list[str]:
-    """What pytest runs for a package: its tests and the examples in its docstrings."""
+    """What pytest runs for a package: its tests, the examples in its docstrings, and the record of defaults."""
     own = [path.relative_to(ROOT).as_posix() for path in sources(package)]
     folders = [f"tests/{name}" for name in (package, *ALSO.get(package, ()))]
-    return [folder for folder in folders if (ROOT / folder).is_dir()] + own
+    return [*(folder for folder in folders if (ROOT / folder).is_dir()), *own, DEFAULTS]
 
 
 # ------------------------------------------------------------------------------------------------ which mutants
