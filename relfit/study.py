@@ -23,8 +23,8 @@ from relfit.analyses.screening import (
     repeat_failures,
 )
 from relfit.backtesting import Backtest, backtest
-from relfit.base.arguments import share
 from relfit.base.arrays import Duration, Durations, Seed
+from relfit.base.numeric.levels import level_checked
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.calibration import Parameters, calibrate
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
@@ -95,7 +95,7 @@ class Study:
         Rules(first=first)
         self.log, self.asked_period, self.at, self.horizon = log, period, checked_at(at), horizon
         self.window, self.group, self.first, self.rng = window, group, first, rng
-        self.level = float(share("level", level, zero=False, one=False))
+        self.level = level_checked(level)
 
     def __repr__(self) -> str:
         return f"Study of {self.log!r}"

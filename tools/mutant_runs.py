@@ -26,6 +26,8 @@ LIMIT = 300.0  # seconds per mutant, at most
 # Times are the processor's, so that a busy machine makes nothing look slow; a mutant that only waits is stopped after
 # as many times its limit by the clock on the wall.
 PATIENCE = 30.0
+DEFAULTS = "tests/house/test_defaults.py"
+"""Sees every line that is executed on import: defaults of functions, defaults and bounds of settings."""
 COMPILERS = {"njit", "compiled", "entry", "inlined", "making_arrays", "merged", "part"}
 """Decorators that compile: pyproject.toml leaves the same out of coverage."""
 
@@ -169,7 +171,9 @@ def tests_of(mutant: Mutant, traces: dict[str, Any], untraced: bool) -> list[str
         test for line in statement_lines(ast.parse(mutant.source), mutant.line) for test in traced.get(str(line), [])
     }
     if untraced:  # compiled functions, and lines executed on import
-        contexts |= {c for path in importers(mutant.path) for tests in lines.get(path, {}).values() for c in tests}
+        contexts |= {DEFAULTS} | {
+            c for path in importers(mutant.path) for tests in lines.get(path, {}).values() for c in tests
+        }
     seen = {test for test in times if test in contexts or test.split("::")[0] in contexts or "tests" in contexts}
     chosen: list[str] = []
     total = 0.0
@@ -298,7 +302,8 @@ def copy_repository(folder: Path, origin: Path = ROOT) -> Path:
     """A copy of what is needed, with its compiled code."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    names = ("relfit", "tests", "papers", "data", "docs", "benchmarks", "conftest.py", "pyproject.toml", "README.md")
+    folders = ("relfit", "tests", "tools", "papers", "data", "docs", "benchmarks")
+    names = (*folders, "conftest.py", "pyproject.toml", "README.md")
     subprocess.run(["cp", "-a", *(str(origin / name) for name in names), str(folder)], check=True)
     return folder
 

@@ -2,8 +2,9 @@
 
 Run by ``make mutants``. A place is an operator, a comparison, a number, a keyword or a loop that one of cosmic-ray's
 operators can change; places are drawn at random, then one change of each place. Changes that cannot but crash
-(bitwise operators on floats, ``is`` for ``<``) and text (annotations, messages, ``__repr__``) are left out: they would
-raise the share killed and say nothing. All packages are drawn from, and the modules that stand beside them (``core``).
+(bitwise operators on floats, ``is`` for ``<``), checks of lengths (``strict`` of ``zip``) and text (annotations,
+messages, ``__repr__``) are left out: they would say nothing of the tests. All packages are drawn from, and the modules
+that stand beside them (``core``).
 Each mutant meets only the tests of its package (``tests/`` and its name, and those of `ALSO`) that execute its line,
 by a coverage map that is made first; inside compiled functions, which are not traced, those that execute the modules
 that import them. A mutant that runs out of the processor's time counts as killed.
@@ -34,7 +35,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from mutant_runs import ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
+from mutant_runs import DEFAULTS, ROOT, Mutant, copy_repository, coverage_map, import_libraries, try_out
 
 OPENED = ("base", "io", "fitting", "analyses", "system", "fleet", "simulation")
 """Packages whose inner packages are drawn from, and tested, each for itself."""
@@ -45,7 +46,7 @@ CORE = ("base", "log")
 """Packages whose own modules, with those of no package, are tested in ``tests/core``."""
 PACKAGES = ("core", *sorted(FOLDERS.keys() - {*CORE, "analyses"}))
 ALSO = {
-    "cli": ("batch", "training", "campaigns"),
+    "cli": ("batch", "training", "campaigns", "planning", "live"),
     "core": ("reporting",),
     "engine": ("simulation", "batch"),
     "fitting": ("calibration",),
@@ -93,10 +94,10 @@ def sources(package: str) -> list[Path]:
 
 
 def test_paths(package: str) -> list[str]:
-    """What pytest runs for a package: its tests and the examples in its docstrings."""
+    """What pytest runs for a package: its tests, the examples in its docstrings, and the record of defaults."""
     own = [path.relative_to(ROOT).as_posix() for path in sources(package)]
     folders = [f"tests/{name}" for name in (package, *ALSO.get(package, ()))]
-    return [folder for folder in folders if (ROOT / folder).is_dir()] + own
+    return [*(folder for folder in folders if (ROOT / folder).is_dir()), *own, DEFAULTS]
 
 
 # ------------------------------------------------------------------------------------------------ which mutants
@@ -127,6 +128,8 @@ def skipped_spans(tree: ast.Module) -> list[tuple[tuple[int, int], tuple[int, in
     for node in ast.walk(tree):
         nodes += [part for name in ("annotation", "returns") if (part := getattr(node, name, None)) is not None]
         nodes += getattr(node, "decorator_list", [])
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "zip":
+            nodes += [keyword.value for keyword in node.keywords]
     return [((n.lineno, n.col_offset), (n.end_lineno, n.end_col_offset)) for n in nodes]  # type: ignore[attr-defined]
 
 

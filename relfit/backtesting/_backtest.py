@@ -20,6 +20,7 @@ from relfit.backtesting.origins import DAY, SystemPast, origins_of
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, IntArray
 from relfit.base.errors import ArgumentError, DataError, RelfitError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count
 from relfit.base.units import hours as hours_of
 from relfit.fleet import fleet_model
@@ -127,7 +128,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         raise ArgumentError("no part to test", remedy=f"use some of {', '.join(PARTS)}")
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates: there is no past to predict from")
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     share("service", service, zero=False, one=False)
     if by is not None and by not in log.events.columns:
         raise ArgumentError(f"the events of this log have no column {by!r}", remedy="use cause, or another of them")

@@ -15,7 +15,7 @@ import pandas as pd
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count
 from relfit.fitting import status
@@ -164,7 +164,8 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     Raises
     ------
     ArgumentError
-        When fewer than three groups can be fitted on their own, since the fleet's spread is then unknown.
+        When fewer than three groups can be fitted on their own, since the fleet's spread is then unknown, and for a
+        level that is not between 0 and 1.
 
     Examples
     --------
@@ -175,6 +176,7 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
     >>> pooled.fleet.shape.round(2).tolist(), pooled.shrinkage.mean(axis=0).round(1).tolist()
     (0.8, [0.7, 0.8])
     """
+    level_checked(level)
     own = maximum_likelihood(family, lives, workers)
     fitted = np.flatnonzero(own.codes == status.OK)
     # a failure time of zero has no likelihood under most families

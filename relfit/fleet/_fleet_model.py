@@ -8,9 +8,10 @@ import numpy as np
 
 from relfit.analyses.screening import Incidents, incidents
 from relfit.analyses.screening.frailty import renewal_models
-from relfit.base.arguments import durations, share
+from relfit.base.arguments import durations
 from relfit.base.arrays import Duration
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
 from relfit.fleet.fleet_answers import FleetModel
@@ -87,7 +88,7 @@ def fleet_model(
     0.31
     """
     check_log(log)
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     Rules(first=first)
     at = checked_at(at)
     if log.lifetimes is not None and not len(log.events):

@@ -13,6 +13,7 @@ from relfit.analyses.screening import incidents
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
@@ -101,7 +102,7 @@ def forecast(
     """
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates: when failures came is not known")
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     share("service", service, zero=False, one=False)
     if by not in log.events.columns or by in ("start", "end", "line", "start_cut", "end_cut"):
         raise _no_column(log, by)

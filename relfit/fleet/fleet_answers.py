@@ -13,6 +13,7 @@ from scipy import special
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_WEEK
@@ -302,12 +303,11 @@ class FleetModel(FleetParts, Result):
         ones of log shapes, frailties given the histories of the nodes. For now, results for a job of `size` also use
         the share of such jobs that the log's outages interrupted, if the log is long enough.
         """
-        if quantity != "mttr" and (
-            scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"
-        ):
+        of_nodes = scope == "node" or size is not None or nodes is not None or quantity == "nodes_down"
+        if quantity != "mttr" and of_nodes:
             self._ask()
-        name, level = self._checked(quantity, at, scope, size, nodes), self.level if level is None else level
-        share("level", level, zero=False, one=False)
+        name = self._checked(quantity, at, scope, size, nodes)
+        level = level_checked(self.level if level is None else level)
         code = self._system(system, nodes)
         key = (code, int(whole("n_draws", n_draws, least=19)), rng)
         drawn = self._draws.get(key) if isinstance(rng, int) else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from relfit import __version__
-from relfit.base.arguments import share
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count
 from relfit.fitting.families import CORE, family_named
 from relfit.log.failurelog import FailureLog
@@ -114,7 +114,7 @@ def report(
     """
     if not isinstance(log, Study):
         check_log(log)
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     study = log if isinstance(log, Study) else Study(log, period, first=first, level=level)
     return report_with_answer(study, path, families, title, progress)[1]
 

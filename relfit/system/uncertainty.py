@@ -18,6 +18,7 @@ from scipy import special
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count
 from relfit.fitting import FamilyFit, Fits, PooledFit
 from relfit.fitting.estimates import free_covariance
@@ -278,8 +279,7 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
         raise ArgumentError(f"no quantity {quantity!r} of a system", remedy=f"use one of {', '.join(QUANTITIES)}")
     if by_size and quantity not in BY_SIZE:
         raise ArgumentError(f"{quantity} is not to be had by size", remedy=f"use one of {', '.join(BY_SIZE)}")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
+    level_checked(level)
     if one_whole("n_draws", n_draws, 0) < _FEWEST:
         raise ArgumentError(f"{n_draws} draws are too few", remedy="use 199 or 999")
     wanted = QUANTITIES[quantity]

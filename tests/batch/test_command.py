@@ -202,3 +202,22 @@ def test_a_table_that_is_text_is_told_with_its_keys(tmp_path, monkeypatch, capsy
     assert main(["simulate", "batch", "c.toml"]) == 2
     told = capsys.readouterr().err
     assert "c.toml: workload: this cannot be 'jobs.csv'; it must be a table with file, format" in told
+
+
+@pytest.mark.parametrize(
+    ("table", "least", "refused"),
+    [
+        ("workload", "processors_per_node = 1", "processors_per_node = 0"),
+        ("workload", "jobs = 1", "jobs = 0"),
+        ("workload", "copies = 1", "copies = 0"),
+        ("workload", "load = 0.001", "load = 0"),
+        ("workload", "compress = 0.001", "compress = 0"),
+        ("simulation", "seed = 0", "seed = -1"),
+    ],
+)
+def test_the_least_value_of_a_key_is_taken_and_less_is_refused(config, capsys, table, least, refused):
+    plain = config.read_text().replace("[cluster]", "[simulation]\n[cluster]")
+    for text, status in ((least, 0), (refused, 2)):
+        config.write_text(plain.replace(f"[{table}]", f"[{table}]\n{text}"))
+        assert main(["simulate", "batch", str(config)]) == status, text
+    assert refused.split()[0] in capsys.readouterr().err

@@ -168,8 +168,8 @@ def test_json_parameters_with_a_cluster(tmp_path: Path, capsys: pytest.CaptureFi
 def test_spares_of_migration_by_number_or_by_risk(capsys: pytest.CaptureFixture[str]) -> None:
     """Either alone has an effect; ``--risk`` may be below what it is by itself."""
     plan = ["plan", "migration", "--mtbf", "9h", "--save", "1min", "--migration", "1min", "--nodes", "512"]
-    for spares in (["--spares", "3"], ["--risk", "0.01"], ["--risk", "1e-6"]):
-        assert main([*plan, *spares, "--draws", "100"]) == 0, capsys.readouterr().err
+    for options in (["--spares", "3"], ["--risk", "0.01"], ["--risk", "1e-6"], ["--sequential"]):
+        assert main([*plan, *options, "--draws", "100"]) == 0, capsys.readouterr().err
 
 
 @pytest.mark.slow

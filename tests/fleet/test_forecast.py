@@ -13,6 +13,7 @@ from scipy import stats
 import relfit as rf
 from benchmarks.verify_forecast import simulated
 from relfit.base.errors import ArgumentError, DataError
+from relfit.fleet._forecast import _days
 from relfit.fleet.prediction import RelativeRates, cumulative, distribution_of_counts
 from relfit.fleet.system_ahead import Coming, split
 from tests.factories import at, make_log
@@ -452,3 +453,11 @@ def test_random_futures_follow_the_quantiles_over_shorter_times() -> None:
         assert month.quantile(p) == max(own.ppf(p), shorter.ppf(p))
         assert np.quantile(seen, p, method="inverted_cdf") == pytest.approx(month.quantile(p), abs=1.0)
     np.testing.assert_allclose(month.cdf(np.arange(40.0)), shorter.cdf(np.arange(40.0)), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [(48.0, "48 hours"), (72.0, "3 days"), (90.0, "3.75 days"), (24_000.0, "1,000 days")],
+)
+def test_horizons_of_whole_days_are_in_days(hours: float, words: str) -> None:
+    assert _days(hours) == words

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from math import gamma
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy import integrate
+from scipy import integrate, stats
 
 import relfit as rf
 from relfit.fleet import chosen_period
+from relfit.fleet._fleet_system import ages_now
 from relfit.fleet.operating_time import clocks_of, scopes_of
 from relfit.fleet.scope_rates import mean_residual_life
 from relfit.log.outages import outages_of
@@ -120,3 +122,19 @@ def test_what_is_left_of_a_life() -> None:
         exact = integrate.quad(lambda t, s, b, c: np.exp(c - (t / s) ** b), age, np.inf, (scale, shape, spent))[0]
         found = mean_residual_life(np.array([age]), np.array([1.0]), shape)[0]
         assert found == pytest.approx(exact, rel=2e-3 if age > 10 else 1e-8)
+
+
+@pytest.mark.parametrize("shape", [0.6, 1.7])
+def test_a_node_that_never_failed_has_the_age_of_its_expected_hazard(shape: float) -> None:
+    """After T hours of stationary renewals: the rate of its failure is S(T) over the integral of S from there on."""
+    scale, watched = 1000.0, np.array([300.0, 900.0])
+    life = stats.weibull_min(shape, scale=scale)
+    model = SimpleNamespace(
+        standing=SimpleNamespace(age=watched, unseen=np.array([True, True])),
+        renewals={"node": SimpleNamespace(shape=np.array([[0.0, shape, 9.0]]))},
+        places=SimpleNamespace(system=np.zeros(2, np.int64)),
+        node_rates=np.full(2, 1.0 / life.mean()),
+    )
+    expected = [life.sf(t) / integrate.quad(life.sf, t, np.inf)[0] for t in watched]
+    ages = ages_now(model)
+    np.testing.assert_allclose(life.pdf(ages) / life.sf(ages), expected, rtol=1e-6)

@@ -9,6 +9,7 @@ import pytest
 import relfit as rf
 from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import interrupted_shares
+from relfit.fleet.operating_time import scopes_of
 
 RACKS, SIZE, OUTAGES = 4, 16, 40
 
@@ -64,3 +65,11 @@ def test_no_job_is_spread_over_racks_that_nobody_named() -> None:
     assert model.interval("mtbf", size=4, placement="spread").estimate > 0.0
     with pytest.raises(rf.ArgumentError, match="names no racks to spread a job over"):
         rf.fleet_model(log).interval("mtbf", size=2, placement="spread")
+
+
+def test_every_rack_has_its_number_of_nodes() -> None:
+    people = pd.DataFrame({"node": list("abcdef"), "rack": ["r1", "r1", "r1", "r2", "r2", None]})
+    table = pd.DataFrame({"node": list("abcdef") * 9, "start": pd.date_range("2024-01-01", periods=54, freq="7h")})
+    log = rf.read(table, population=people)
+    places, _ = scopes_of(log, rf.incidents(log, "1h"))
+    assert dict(zip(places.racks.get_level_values(-1), places.rack_sizes.tolist(), strict=True)) == {"r1": 3, "r2": 2}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy import optimize, stats
 
 import relfit as rf
+from relfit.fitting import goodness_of_fit
 from relfit.fitting.goodness import chi_square_of_hazards, distances_of_hazards, kolmogorov_p, null_tables, tabulated_p
 from relfit.log.lifedata import LifeData
 from tests.fitting.reference import DISTRIBUTIONS
@@ -210,3 +212,17 @@ def test_the_script_of_the_null_tables_gives_published_points(root: Path) -> Non
     ]
     np.testing.assert_allclose(points, published, rtol=0.025)
     assert script.OUT.is_file()
+
+
+@pytest.mark.parametrize(
+    ("family", "plain", "most"), [("weibull", True, 50_251), ("weibull", False, 5_025), ("gompertz", True, 100)]
+)
+def test_the_bootstrap_runs_by_itself_up_to_a_number_of_durations(family, plain, most):
+    """199 replicates: of 10 million durations by compiled kernels, 1 million without, 20,000 of further families."""
+
+    def stages(size):
+        lives = SimpleNamespace(plain=plain, n_lives=np.array([size, 7]))
+        return goodness_of_fit._stages("auto", SimpleNamespace(name=family, lives=lives), np.array([True, False]))
+
+    assert [times for times, _ in stages(most)] == [199, 1800]
+    assert stages(most + 1) == []

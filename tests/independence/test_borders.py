@@ -26,6 +26,7 @@ from relfit.analyses.independence import (
     serial_tests,
 )
 from relfit.analyses.independence._cycles import cycles_of_instants
+from relfit.analyses.independence._dispersion import _index
 from relfit.analyses.independence.serial_p_values import runs_mid_p
 from relfit.log.lifedata import LifeData
 from tests.independence.test_events import EMPTY, make_failures
@@ -207,3 +208,13 @@ def test_the_range_over_all_k_leaves_out_those_with_few_failures() -> None:
         "(Durbin-Watson 2.00, p = 0.46); p is against random logs; Durbin-Watson is 1.89 to 2.25 over all k with 40 "
         "failures or more." in (result.headline)
     )
+
+
+def test_a_failure_at_the_end_of_the_last_bin_is_in_it() -> None:
+    at = np.array([0.5, 1.5, 1.7, 3.0, 9.2, 9.9, 12.0])
+    counts = np.histogram(at, 12, (0.0, 12.0))[0]
+    bins, mean, index, _ = _index(at, 12.0, 1.0)
+    assert (bins, mean) == (12, 7 / 12)
+    assert index == pytest.approx(counts.var(ddof=1) / counts.mean())
+    counts = np.histogram(np.append(at, 11.5), 12, (0.0, 12.0))[0]  # two in the last bin
+    assert _index(np.append(at, 11.5), 12.0, 1.0)[2] == pytest.approx(counts.var(ddof=1) / counts.mean())

@@ -15,7 +15,7 @@ from relfit.base.settings_advice import in_settings
 from relfit.cli.app import main
 from relfit.live.fleet_store import FleetStore
 from relfit.live.watch_round import watch
-from relfit.live.watch_settings import read_watch_settings
+from relfit.live.watch_settings import AlarmSettings, read_watch_settings
 
 ROWS = [f"2024-01-{day:02d} {6 + day % 3:02d}:00" for day in range(1, 13)]
 TABLES = {
@@ -124,6 +124,7 @@ def test_what_init_says_is_in_the_words_of_the_settings(
     said = " ".join(capsys.readouterr().out.split())
     assert 'to take the others: columns = { failures = "Level=ERROR" }' in said
     assert "--column" not in said
+    assert read_watch_settings(tmp_path / "new.toml").alarms == AlarmSettings()  # what is written is the default
     assert main(["watch", "init", "log.csv", "--out", "of40.toml", "--n-nodes", "40"]) == 0
     assert "of 40 nodes" in " ".join(capsys.readouterr().out.split())
     assert read_watch_settings(tmp_path / "of40.toml").nodes == 40

@@ -186,6 +186,8 @@ def test_a_journal_is_asked_from_where_it_was_left(tmp_path: Path, monkeypatch) 
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     asked = source(tmp_path, "journal", arguments=["-k; touch owned"])
+    assert asked.place == "journalctl"
+    assert source(tmp_path, "journal", through=["ssh", "n012"]).place == "journalctl n012"
     fetched = asked.fetch({}, NOW)
     assert [row[0] for row in events(fetched)] == ["n2"]
     asked.fetch(fetched.cursor, NOW)

@@ -94,3 +94,11 @@ def test_a_part_never_seen_and_a_whole_without_events():
     assert rates.rate == pytest.approx(np.ones(3))
     one = relative_rates(np.ones((1, 30)), np.ones((1, 30)), DAYS)
     assert one.rate == pytest.approx([1.0], abs=0.01)
+
+
+def test_failures_in_a_step_without_exposure_leave_all_rates_finite():
+    """As of a node that left at the instant of its failure."""
+    counts, exposure = fleet(70, np.random.default_rng(1)), np.ones((NODES, 70))
+    counts[3, 40], exposure[3, 40] = 1.0, 0.0
+    rates = relative_rates(counts, exposure, DAYS)
+    assert rates.rate == pytest.approx(now(counts).rate, rel=0.1)

@@ -9,10 +9,19 @@ from math import gamma
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import optimize, stats
 
 import relfit as rf
 from relfit.analyses.screening import change_points, stable_period
-from relfit.analyses.screening.segmentation import Renewals, excess, gain_of, merged, null_gains, segments
+from relfit.analyses.screening.segmentation import (
+    Renewals,
+    excess,
+    gain_of,
+    merged,
+    null_gains,
+    segments,
+    steps_or_trend,
+)
 from relfit.base.errors import ArgumentError
 from tests.factories import EPOCH, make_log
 from tests.site_logs import site_log
@@ -295,3 +304,39 @@ def test_a_rate_that_doubles_is_found_in_renewals() -> None:
     found = change_points(make_log(rows, [{"node": f"n{i}"} for i in range(30)], window=(0.0, 17520.0)), of="records")
     assert len(found) == 2
     assert abs((found.periods[1].start - EPOCH).total_seconds() / 3600.0 - 8760.0) < 1500.0
+
+
+def test_steps_and_a_trend_are_weighed_by_their_likelihoods() -> None:
+    """Log-likelihoods of Poisson counts, maximised by a general optimiser, less what their parameters cost."""
+    rng = np.random.default_rng(8)
+    counts, time, cuts = (
+        rng.poisson(np.repeat([2.0, 9.0, 4.0], 12)),
+        rng.uniform(0.5, 2.0, 36),
+        np.array([0, 12, 24, 36]),
+    )
+
+    def loglik(rate: np.ndarray) -> float:
+        return float(stats.poisson.logpmf(counts, rate * time).sum())
+
+    constant = loglik(np.full(36, counts.sum() / time.sum()))
+    pieces = np.add.reduceat(counts, cuts[:-1]) / np.add.reduceat(time, cuts[:-1])
+    place = (np.arange(36) + 0.5) / 36
+    fitted = optimize.minimize(lambda x: -loglik(np.exp(x[0] + x[1] * place)), [1.0, 0.0], method="Nelder-Mead")
+    cost = 0.5 * np.log(counts.sum())
+    steps, trend = steps_or_trend(counts, time, cuts)
+    assert steps == pytest.approx(loglik(np.repeat(pieces, 12)) - constant - 4.0 * cost)
+    assert trend == pytest.approx(-fitted.fun - constant - cost, abs=1e-3)
+
+
+def test_limits_of_a_rate_are_those_of_a_count_that_scatters_more() -> None:
+    rng = np.random.default_rng(4)
+    found = change_points(
+        simulated(rng, np.repeat(3.0 * rng.lognormal(0.0, 0.35, 24), 30)), of="records", n_resamples=99
+    )
+    assert found.dispersion > 1.5
+    for period in found.periods:
+        n, hours = period.failures / found.dispersion, period.exposure
+        low, high = stats.chi2.ppf(0.025, 2.0 * n) / 2.0, stats.chi2.ppf(0.975, 2.0 * n + 2.0) / 2.0
+        assert (period.low, period.high) == pytest.approx(
+            (found.dispersion * low / hours, found.dispersion * high / hours)
+        )

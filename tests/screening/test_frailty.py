@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from relfit.analyses.screening import frailty
 from relfit.analyses.screening.equal_nodes import equal_nodes_p
 from relfit.analyses.screening.frailty import RenewalModels, renewal_models
 from relfit.log.lifedata import LifeData
@@ -180,3 +181,13 @@ def test_random_logs_tell_equal_nodes_from_unequal_ones() -> None:
     ends = np.cumsum(rng.standard_exponential((50, 200)) / rates, axis=1)
     gaps = [np.diff(row[row < 20.0], prepend=0.0) for row in ends]
     assert equal_nodes_p(LifeData.from_groups(gaps), 99, rng) == 0.01
+
+
+def test_frailties_that_hardly_vary_have_the_likelihood_of_equal_nodes():
+    rng = np.random.default_rng(5)
+    lives = steady(rng, 20, 0.8, 3000.0, 6000.0, np.ones(20))
+    data = frailty._Lives.of(lives, np.zeros(20, np.int64), 1)
+    for variance, apart in ((1e-6, 1e-4), (0.9e-7, 2e-5), (1e-12, 1e-5)):
+        free = np.array([[[np.log(0.8), 0.1, np.log(variance), 0.0]]])
+        spread, equal = (data.loglik(name, free) for name in ("spread", "equal"))
+        np.testing.assert_allclose(spread, equal, atol=apart)

@@ -253,7 +253,7 @@ def test_bad_input(system: System) -> None:
     given = System(Weibull(0.8, [1000.0] * 2))
     with pytest.raises(ArgumentError, match="given parameters, which have no uncertainty"):
         given.interval("reliability", "24h")
-    with pytest.raises(ArgumentError, match="level 95"):
+    with pytest.raises(ArgumentError, match="level is 95"):
         system.interval("reliability", "24h", 95)
     with pytest.raises(ArgumentError, match="no quantity"):
         system.interval("speed")

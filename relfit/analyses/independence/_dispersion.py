@@ -22,6 +22,7 @@ from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.poisson import poisson_pmf, poisson_ppf, poisson_sf
 from relfit.base.results import Result
 from relfit.base.text import duration, percent
@@ -214,8 +215,7 @@ def dispersion(
     widths = np.asarray(SCALES if scales is None else scales, dtype=np.float64).ravel()
     if not (np.isfinite(widths) & (widths > 0.0)).all():
         raise ArgumentError("time scales must be positive numbers of hours")
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} must lie between 0 and 1")
+    level_checked(level)
     n_resamples = one_whole("n_resamples", n_resamples, 0)
     at, hours = _by_node_hours(failures, failures.times)
     rows = np.array([_one(at, hours, width, level) for width in widths]).reshape(-1, 6)

@@ -14,9 +14,11 @@ from relfit.analyses.regression.level_comparison import REST, compared_levels, f
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import OutlierNodes, outlier_nodes
+from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
 from relfit.io.parsing.times import are_dates
@@ -188,7 +190,7 @@ def attribute_effects(
     Raises
     ------
     ArgumentError
-        For another measure.
+        For another measure, and a level or a false-discovery rate that is not between 0 and 1.
 
     Examples
     --------
@@ -199,6 +201,8 @@ def attribute_effects(
     several nodes).
     """
     check_log(log)
+    level_checked(level)
+    share("alpha", alpha, zero=False, one=False)
     rows: list[dict[str, object]] = []
     fits: dict[tuple[str, ...], Regression] = {}
     lonely = _outliers(log, outliers)

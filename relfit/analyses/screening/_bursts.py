@@ -28,6 +28,7 @@ from relfit.analyses.screening.tallies import need_dates
 from relfit.base.arguments import one_whole, share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.outages import clock_step
 from relfit.log.tables import made_once
@@ -86,7 +87,7 @@ def bursts(
     >>> result.table["scope"].tolist()
     ['node', 'rack', 'whole']
     """
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     share("alpha", alpha, zero=False, one=False)
     if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"n_resamples={n_resamples} are too few", remedy="use 19 or more")

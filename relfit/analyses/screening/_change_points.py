@@ -36,6 +36,7 @@ from relfit.analyses.screening.tallies import need_dates
 from relfit.base.arguments import durations, one_whole, share
 from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.outages import watched_of
@@ -107,7 +108,7 @@ def change_points(
     ('steady', 2002)
     """
     share("alpha", alpha, zero=False, one=False)
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     joined, of = (of, "incidents") if isinstance(of, Incidents) else (None, of)
     if of not in ("incidents", "records"):
         raise ArgumentError(f"of={of!r} is not known", remedy="use incidents or records")

@@ -17,10 +17,10 @@ from relfit.analyses.screening.incident_window import (
     window_of_groups,
     window_of_nodes,
 )
-from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, Duration, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FALSE_JOINS
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import order_in_groups
 from relfit.base.sealed import seal_frame
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
@@ -90,7 +90,7 @@ def incidents(
         raise ArgumentError(
             f"a window of {window!r} is not possible", remedy="give a duration of zero or more, as in '5min'"
         )
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)
     columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
     for name in (place, group_name):

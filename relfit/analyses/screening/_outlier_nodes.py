@@ -22,7 +22,7 @@ from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.tallies import by_node
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, interval_ends, number, p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -194,7 +194,7 @@ def outlier_nodes(
     ('spread', ['n391', 'n240', 'n315', 'n047', 'n003'])
     """
     share("alpha", alpha, zero=False, one=False)
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     whole("n_resamples", n_resamples, least=0)
     log = _own_failures(log, of)
     nodes = by_node(log).set_index(["system", "node"])

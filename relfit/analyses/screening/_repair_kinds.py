@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.newton import derivatives, maximise
 from relfit.base.numeric.ragged import sums
 from relfit.base.results import Result, key_columns
@@ -170,7 +169,7 @@ def repair_kinds(
     """
     if not models or set(models) - set(MODELS):
         raise ArgumentError(f"models {models!r} are not known", remedy=f"use {' or '.join(MODELS)}")
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     if not isinstance(log, LifeData) and per == "cause" and log.events["cause"].isna().all():
         per = "system"
     lives = log if isinstance(log, LifeData) else log.ttr(per)

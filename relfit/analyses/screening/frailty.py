@@ -16,11 +16,10 @@ from scipy import special
 
 from relfit.analyses.screening.equal_nodes import equal_nodes_p
 from relfit.analyses.screening.frailty_results import RenewalModels
-from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.counting import sum_within
-from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.newton import Maximum, maximise
 from relfit.base.numeric.ordering import alike
 from relfit.base.numeric.ragged import offsets_of, rows_of
@@ -64,7 +63,7 @@ def renewal_models(
     life in progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962)
     and counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
     """
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
     if code.shape != (lives.n_groups,) or np.any(code < 0):
         raise ArgumentError(f"groups has shape {code.shape}, there are {lives.n_groups} nodes")

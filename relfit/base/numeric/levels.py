@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from scipy import special
 
-from relfit.base.errors import ArgumentError
+from relfit.base.arguments import share
 
 __all__ = ["level_checked", "normal_quantile"]
 
 
 def level_checked(level: float) -> float:
     """The level itself; an `ArgumentError` when it is not between 0 and 1."""
-    if not 0.0 < level < 1.0:
-        raise ArgumentError(f"level {level} is not between 0 and 1", remedy="95 % is 0.95")
-    return level
+    return float(share("level", level, zero=False, one=False))
 
 
 def normal_quantile(level: float) -> float:

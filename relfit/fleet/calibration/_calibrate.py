@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import share
 from relfit.base.arrays import Duration, Durations
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.fleet.calibration.estimated import Estimated
@@ -164,7 +164,7 @@ def _checked(
     for part in [parts] if isinstance(parts, str) else parts:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     if not (period in ("stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')
     if not families:

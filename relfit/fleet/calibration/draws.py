@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arguments import share, whole
+from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.fitting.families import Family, family_named
 from relfit.fleet.calibration.parameter_values import LEVEL, Duration, Quantity
@@ -90,7 +91,7 @@ class Draws(Result, Mapping[str, FloatArray]):
         ArgumentError
             For an unknown name, or a level outside 0..1.
         """
-        half = 0.5 * float(share("level", level, zero=False, one=False))
+        half = 0.5 * level_checked(level)
         low, high = np.quantile(self[name], [0.5 - half, 0.5 + half])
         return float(low), float(high)
 

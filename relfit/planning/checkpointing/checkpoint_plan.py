@@ -11,6 +11,7 @@ import pandas as pd
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, duration, interval_ends, percent
 from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
@@ -256,7 +257,7 @@ def plan_checkpoints(
             remedy=Remedy("give Checkpoint(save=..., restore=...)", "give --save and --restore"),
         )
     pause = float(durations("restart", restart))
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
     model, basis, waits, premise = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)

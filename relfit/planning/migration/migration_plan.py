@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arguments import durations, share, whole
+from relfit.base.arguments import durations, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste
@@ -264,7 +265,7 @@ def plan_migration(
         raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
     scenario = replace(costs, restart=costs.restart + float(rate.node_repair))
     c, r, pause, m = (float(x) for x in (costs.save, costs.restore, costs.restart, costs.migration))
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     recall, precision, lead = (None,) * 3 if predictor is None else vars(predictor).values()
     stated = (None if recall is None else float(recall), None if precision is None else float(precision))
     predictor = None if None in stated else predictor

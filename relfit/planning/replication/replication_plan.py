@@ -11,6 +11,7 @@ import pandas as pd
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
@@ -179,7 +180,7 @@ def plan_replication(
             ),
         )
     slow = float(share("overhead", overhead, one=False))
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     rows: list[dict[str, Any]] = []
     of_draws: list[CopiedJob] = []
     yields: list[FloatArray] = []

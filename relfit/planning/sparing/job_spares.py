@@ -12,6 +12,7 @@ from scipy import special
 from relfit.base.arguments import durations, share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
 from relfit.planning.plan import NOISE, Plan, limits
@@ -127,7 +128,7 @@ def plan_spares(
     A job of 128 nodes needs 3 hot spares: it then waits for a node 0.38 % of the time, with one fewer 2.5 %.
     """
     size, highest = int(whole("nodes", nodes)), float(share("limit", limit, zero=False, one=False))
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     case, drawn = _Shares.of(source, repair), None
     if isinstance(source, Parameters):
         drawn = _Shares.of(source, repair, int(whole("n_draws", n_draws, 2)), rng)

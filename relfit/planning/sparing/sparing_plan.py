@@ -12,6 +12,7 @@ import pandas as pd
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import json_ready
 from relfit.base.text import count, percent
 from relfit.base.units import hours
@@ -199,7 +200,7 @@ def plan_sparing(
     >>> bool(spares["low"] < spares["estimate"] < spares["high"])
     True
     """
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     if robust is not None:
         share("robust", robust, zero=False, one=False)
     notes: tuple[str, ...] = ()

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, duration, duration_interval, interval_ends
 from relfit.io.workloads import Workload
@@ -119,7 +120,7 @@ class RepairSweep(Result):
         """
         rows = [self._row(worse), self._row(better)]
         at = float(durations("repair", repair))
-        share("level", level, zero=False, one=False)
+        level_checked(level)
         runs = self.waits[:, rows].reshape(self.n_runs, -1)
 
         def even(means: FloatArray) -> float:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import share, whole
+from relfit.base.arguments import whole
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration_interval, percent
 from relfit.io.workloads import Workload
@@ -117,7 +118,7 @@ def simulate_batches(
     (True, 20)
     """
     n = int(whole("n_runs", n_runs))
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     generators = np.random.default_rng(rng).spawn(n)
 
     def one(i: int) -> tuple[dict[str, float], tuple[str, ...]]:

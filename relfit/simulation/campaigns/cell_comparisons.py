@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
 from relfit.base.text import rounded_interval
 from relfit.simulation.campaigns.alike_cells import alike
@@ -167,7 +167,7 @@ def break_even(
     ``break_even(result, "failures.0.repair", {"failures.0.mtbf": "40h", "failures.0.repair": "1h"},
     {"failures.0.mtbf": "80h"})``.
     """
-    share("level", result.level, zero=False, one=False)
+    level_checked(result.level)
     goal, cells = result.where(**dict(at)), result.where(**dict(instead))
     cells = cells[~cells.index.duplicated()]
     samples = result.samples(output)

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration_interval, percent
 from relfit.io.workloads import Workload
@@ -194,7 +195,7 @@ def simulate_sparing_queue(
     True
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
     if plan.setup.limit > 0:
         raise ArgumentError("jobs of a queue do not go on with blocks missing", remedy="leave out loss_limit")

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import durations, positive, share, whole
+from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, Strategies, evaluate_sparing
@@ -266,7 +267,7 @@ def simulate_sparing(
     True
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
-    share("level", level, zero=False, one=False)
+    level_checked(level)
     plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
     settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
     plan.check_events(end)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arguments import durations, share, whole
+from relfit.base.arguments import durations, whole
 from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
 from relfit.system.jobs.completion import CENTURY, CompletionTime, Job, completion_time, limits_of_draws
@@ -276,7 +277,7 @@ def best_size(  # noqa: PLR0913 - as for `completion_time`, and the sizes
         best = _repeated(judged, system, sizes)
     if level is None:
         return best
-    return _with_limits(best, judged, float(share("level", level, zero=False, one=False)), n_draws, rng)
+    return _with_limits(best, judged, level_checked(level), n_draws, rng)
 
 
 def ra_opt(system: System, job: Job | Durations, **settings: Any) -> BestSize:

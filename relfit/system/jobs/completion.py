@@ -16,6 +16,7 @@ import numpy.typing as npt
 from relfit.base.arguments import durations, share
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
 from relfit.base.text import count, number, percent
 from relfit.base.units import HOURS_PER_YEAR, hours
@@ -310,7 +311,7 @@ def completion_time(
     log_expected = _log_expected(system, first, later, job, length, once, convention)
     low = high = None
     if level is not None:
-        share("level", level, zero=False, one=False)
+        level_checked(level)
         drawn = system.drawn(n_draws, rng)
         values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in drawn])
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
