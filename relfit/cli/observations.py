@@ -58,10 +58,10 @@ def failures_ahead(fits: rf.fitting.Fits, horizons: list[float], level: float, s
     tables = []
     for name in fits.families:
         table = fits[name].failures_ahead(horizons, level=level, rng=seed).to_frame()
-        table.insert(int(table.columns.get_indexer(["running"])[0]), "distribution", name)
+        table.insert(table.columns.tolist().index("running"), "distribution", name)
         tables.append(table)
-    table = pd.concat(tables)[lambda rows: rows["running"] > 0]
-    return table.sort_index(kind="stable").reset_index(drop=True)
+    every = pd.concat(tables)
+    return every[every["running"] > 0].sort_index(kind="stable").reset_index(drop=True)
 
 
 def spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[str]:

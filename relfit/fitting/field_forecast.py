@@ -143,11 +143,11 @@ def failures_ahead(
     if n_draws < 100:
         raise ArgumentError(f"n_draws is {n_draws}", remedy="draw 100 times or more")
     times = np.atleast_1d(durations("time", time, zero=False))
-    places = np.arange(len(fit.groups)) if units is None else fit.groups.get_indexer(units.groups)
+    units = fit.lives if units is None else units
+    places = fit.groups.get_indexer(units.groups)
     if (places < 0).any():
         remedy = f"name the groups of the units as those of the fit, such as {fit.groups[0]!r}"
-        raise ArgumentError(f"the fit has no group {units.groups[np.argmin(places)]!r}", remedy=remedy)
-    units = fit.lives if units is None else units
+        raise ArgumentError(f"the fit has no group {units.groups[int(np.argmin(places))]!r}", remedy=remedy)
     everyone = _Running.of(fit.family, units)
     status = fit.status[places]
     rows = np.flatnonzero(status == "ok")
@@ -175,7 +175,8 @@ def failures_ahead(
             )
             ends[:, rows[usable], j] = np.array(limits)[:, usable]
     number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
-    return FailuresAhead(units.groups, fit.name, times, number, expected, *ends, level, status)
+    mean_low, mean_high, low, high = ends
+    return FailuresAhead(units.groups, fit.name, times, number, expected, mean_low, mean_high, low, high, level, status)
 
 
 def _drawn(
@@ -188,7 +189,7 @@ def _drawn(
     group, k = np.arange(rows.size), centre.shape[1]
     likelihood = LogLikelihood(fit.family, fit.lives.take(rows))
     at_once = max(_VALUES // max(likelihood.lives.durations.size, 1), 1)
-    usable = np.isfinite(covariance).all(axis=(1, 2))
+    usable = np.asarray(np.isfinite(covariance).all(axis=(1, 2)))
     for _ in range(_ROUNDS):  # each proposes from the mean and covariance of the round before
         usable[usable] = np.linalg.eigvalsh(covariance[usable])[:, 0] > 0.0
         root = np.zeros_like(covariance)

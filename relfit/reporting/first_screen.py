@@ -227,7 +227,8 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     if model is None or not m.several_systems or not m.failures:
         return ()
     lost, table, numbers = _lost_by_system(m), model.found.table, _incidents_by_system(m)
-    edges = pd.date_range(*(end.tz_convert("UTC") for end in (m.log.window.start, m.log.window.end)), _BARS + 1)
+    begin, end = (moment.tz_convert("UTC") for moment in (m.log.window.start, m.log.window.end))
+    edges = pd.date_range(begin, end, _BARS + 1)
     names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
     pictures = []
     for name in names:

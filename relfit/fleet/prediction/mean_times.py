@@ -48,7 +48,7 @@ def mean_time_ahead(
     unit = float((hours**2).mean() / hours.mean())
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
     sums = np.bincount(step, hours / unit, steps.size).astype(np.float64)
-    number = np.bincount(step, ended, steps.size)
+    number = np.bincount(step, ended, steps.size).astype(np.float64)
     expected = float(number[number > 0.0].mean())  # on a day with repairs
     levels = levels_of(sums, number, steps.days)
     mixture = mix(levels.steady if long_run else levels, sums, number, horizon / steps.width, expected)
