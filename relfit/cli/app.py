@@ -48,8 +48,6 @@ from relfit.cli import (
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
 
-__all__ = ["app", "built", "main"]
-
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
 _LONGEST_MESSAGE = 1000

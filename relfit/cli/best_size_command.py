@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["nodes"]
-
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that

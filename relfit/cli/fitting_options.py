@@ -8,8 +8,6 @@ from typing import Annotated
 from relfit.base.errors import ArgumentError
 from relfit.cli import options as opt
 
-__all__ = ["Fitting"]
-
 _MOST_RESAMPLES = 100_000
 
 Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")]

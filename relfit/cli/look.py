@@ -20,8 +20,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["convert", "data", "fit", "info", "report"]
-
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _ALL = "--details shows rules, notes, systems and columns; --out FILE writes the rejected rows."

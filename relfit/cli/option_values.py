@@ -8,20 +8,6 @@ from pathlib import Path
 
 from relfit.base.errors import ArgumentError
 
-__all__ = [
-    "check_unit",
-    "choice",
-    "conditions",
-    "duration",
-    "family_names",
-    "mean_time",
-    "pairs",
-    "place",
-    "probability",
-    "window",
-    "without_effect",
-]
-
 
 def check_unit(option: str, value: str | list[str] | None) -> None:
     """Reject a time above zero that does not say its unit.

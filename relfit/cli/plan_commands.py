@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from relfit.planning.plan import Plan
 
 
-__all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
-
 _RULES = "Rules (waste as a share of the time; excess over the least waste, in points)"
 _SIZES = "By size of job (yields and recall as shares of 1)"
 _STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
@@ -339,6 +337,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
 def show_plan(
     plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
+    """Print a plan, its table under a title if details are asked for, and write it."""
     table = plan.to_frame()
     written = output.write_results(to, {"plan": table}, "plan", pictures)
     if to.json:

@@ -14,8 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.plan_commands import rate_source, show_plan
 
-__all__ = ["spares"]
-
 _DRAWS = 200
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from relfit.base.arrays import Durations
     from relfit.fleet import ChosenPeriod
 
-__all__ = ["Drawn", "FleetOptions", "system"]
-
 _NAMED = 3  # nodes in repair
 _LEAST_DRAWS = 19  # of the model of a fleet
 _TOGETHER = "all"  # the group of a fit of all nodes together

@@ -14,8 +14,6 @@ from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
 
-__all__ = ["init", "run", "status"]
-
 ALARMS, FAILED = 3, 4
 """Exit status of a round with alarms, and of one in which a source or an output failed (with or without alarms)."""
 Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]

@@ -12,8 +12,6 @@ from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.watch_command import Settings
 
-__all__ = ["drain"]
-
 NOT_ALL = 4
 """Exit status where a node was not drained or undrained."""
 

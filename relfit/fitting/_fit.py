@@ -23,8 +23,6 @@ from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.log.lifedata import LifeData
 
-__all__ = ["fit"]
-
 _HOW = ("families", "method", "bias_correction", "level", "n_resamples", "rng", "workers")
 
 

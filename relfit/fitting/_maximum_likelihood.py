@@ -22,8 +22,6 @@ from relfit.fitting.families.mixtures import Mixture
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["SharedWork", "existence", "log_moments", "maximum_likelihood"]
-
 _ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
 _GROUPS_AT_ONCE = 1 << 15
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors

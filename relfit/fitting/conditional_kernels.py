@@ -22,8 +22,6 @@ from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting.conditional_terms import FAR, WEIBULL, GroupTerms, Space, copy_into, new_space, value_of_group
 from relfit.log.lifedata import LifeData
 
-__all__ = ["KINDS", "maximise_conditional", "suited"]
-
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
 _STEPS = 200
 _DIRECTIONS, _DISTANCES = 12, np.array([0.5, 1.0, 2.0, 3.0])  # where to look for a higher value, in standard errors

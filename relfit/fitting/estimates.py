@@ -17,9 +17,6 @@ from relfit.fitting.families import Family
 from relfit.fitting.group_curves import GroupCurves
 from relfit.log.lifedata import LifeData
 
-__all__ = ["MAXIMUM_LIKELIHOOD", "Estimates", "Estimator", "FamilyEstimates", "free_covariance", "jacobian"]
-
-
 MAXIMUM_LIKELIHOOD = "maximum likelihood"
 
 

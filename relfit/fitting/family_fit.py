@@ -23,8 +23,6 @@ from relfit.fitting.intervals import exact_limits, interval_of, wald_limits
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 
-__all__ = ["FamilyFit"]
-
 
 class FamilyFit(FamilyEstimates, Result):
     """One distribution fitted to every group; arrays have one entry per group.

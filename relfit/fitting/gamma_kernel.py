@@ -12,8 +12,6 @@ from relfit.base.numeric.compiled import njit
 from relfit.fitting.kernels import Written, failure_sums, weibull_shape
 from relfit.fitting.status import NOT_CONVERGED, OK
 
-__all__ = ["fit_gamma"]
-
 _STEPS = 200
 
 

@@ -28,9 +28,6 @@ from relfit.fitting.goodness import (
 )
 from relfit.log.lifedata import LifeData
 
-__all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of", "resamples_checked"]
-
-
 TESTS = (*DISTANCES, "chi2")
 SOURCES = {
     "table": "simulated null distribution for this number of durations",

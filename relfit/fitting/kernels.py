@@ -18,8 +18,6 @@ from relfit.base.numeric.batches import SortedLives
 from relfit.base.numeric.compiled import njit
 from relfit.fitting.status import NOT_CONVERGED, OK
 
-__all__ = ["Written", "failure_sums", "fit_lognormal", "fit_weibull", "weibull_shape"]
-
 _STEPS = 200
 
 

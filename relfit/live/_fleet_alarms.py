@@ -20,8 +20,6 @@ from relfit.live.node_alarms import node_episodes, repeat_episodes
 from relfit.live.rate_alarms import rate_episodes, repair_episodes
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["SHARES", "alarm_history", "fleet_alarms"]
-
 SHARES = {
     "system": 0.18,
     "system down": 0.05,

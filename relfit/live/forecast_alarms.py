@@ -16,8 +16,6 @@ from relfit.fleet.surveillance import failures_ahead, missed_counts
 from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["missed_forecasts", "short_stock"]
-
 _SHORT = 0.10  # probability of running short that raises an alarm
 _LEAD = "30d"
 _NEARLY = 0.85  # likeness of a cause's name to that of a stock

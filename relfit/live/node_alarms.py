@@ -8,8 +8,6 @@ from relfit.base.text import count, duration, number
 from relfit.fleet.surveillance import NodeEpisode, WatchedFleet, failed_repairs, nodes_standing_out
 from relfit.live.live_records import Alarm, Episode, stamp
 
-__all__ = ["node_episodes", "repeat_episodes"]
-
 
 def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     """Alarms of nodes with more failures than the others, at most `allowed` false ones per year on average."""

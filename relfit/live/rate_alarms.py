@@ -10,8 +10,6 @@ from relfit.base.text import count, duration, number, system_named
 from relfit.fleet.surveillance import Streams, WatchedFleet, rate_changes, slower_repairs
 from relfit.live.live_records import Alarm, Episode, stamp
 
-__all__ = ["rate_episodes", "repair_episodes"]
-
 
 def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[Episode]:
     """Alarms of rates that changed, by system, cause, rack, model and batch."""

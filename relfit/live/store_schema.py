@@ -5,8 +5,6 @@ from __future__ import annotations
 from relfit.base.errors import RelfitError
 from relfit.live.store_databases import Database
 
-__all__ = ["KEY", "STEPS", "prepare"]
-
 KEY = ("system", "node", "began", "cause", "scope")
 """Columns that identify a record; a missing text is empty."""
 

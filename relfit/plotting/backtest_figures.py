@@ -16,8 +16,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["backtest"]
-
 
 @plot.register(Backtest)
 def backtest(result: Backtest, ax: Axes | None = None, *, part: str | None = None, system: str | None = None) -> Axes:

@@ -14,8 +14,6 @@ from relfit.simulation.batch.batch_results import BatchRun
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["batch_states", "gantt"]
-
 _DAY = 86400.0
 _COLOURS = style.PALETTE[:-1]  # without vermilion, which marks failures
 _MOST = 20_000

@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = [
-    "campaign_map",
-    "campaign_pareto",
-    "campaign_tornado",
-    "costs_of_ownership",
-    "response_curve",
-    "sobol_indices",
-]
-
 _MARKERS = "osD^vP"
 _CURVES, _WIDE = 8, 32  # most curves; longest label in a legend of two columns
 

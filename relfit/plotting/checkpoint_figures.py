@@ -14,8 +14,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["waste_over_interval"]
-
 _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
 
 

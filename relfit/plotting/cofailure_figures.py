@@ -18,8 +18,6 @@ from relfit.plotting.event_figures import even_bars
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["clock_cycle", "failing_together"]
-
 _NAMED_PLACES = 4
 
 

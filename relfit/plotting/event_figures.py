@@ -16,8 +16,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["causes", "even_bars", "events_over_time"]
-
 _CAUSES = 10  # most causes shown
 
 

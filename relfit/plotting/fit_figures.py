@@ -19,8 +19,6 @@ from relfit.plotting.turnbull_figures import draw_bounds, masses
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["distributions", "probability_plot"]
-
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60

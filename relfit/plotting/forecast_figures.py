@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["forecast"]
-
 _DAY = 24.0
 
 

@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
-
 _TICKS = (
     (1 / 3600, "1 s"),
     (10 / 3600, "10 s"),

@@ -19,15 +19,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "autocorrelation",
-    "correlation_classes",
-    "correlations",
-    "dispersion",
-    "durbin_watson",
-    "durbin_watson_pooled",
-]
-
 _SINGLE_POINTS = 3000  # series drawn as single points
 
 

@@ -15,8 +15,6 @@ from relfit.system.jobs import BestSize, CompletionTime
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["completion_by_size", "completion_curve"]
-
 _DASH: Any = (0, (4, 2))
 _DRAWN = 600
 _HIGHEST = 30.0  # times the best expected time: the curve rises without bound

@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["yield_by_size", "yield_of_replicas"]
-
 _SHARE = "share of the nodes that does useful work (%)"
 _COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
 

@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["outlier_nodes"]
-
 _BARS = 45
 _KINDS = 60  # different observation times
 

@@ -29,8 +29,6 @@ from relfit.plotting.event_figures import events_over_time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["availability", "dependence", "effects", "fleet", "parameters", "period"]
-
 _MOST = 30  # rows drawn
 _ROOM = 18  # rows whose names have room
 _PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles", "pooled")

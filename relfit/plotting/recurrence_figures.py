@@ -19,8 +19,6 @@ from relfit.plotting.turnbull_figures import turnbull_curves
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TEST_NAMES", "availability_over_time", "processes", "step_curves", "trends"]
-
 _MOST_CURVES = 6
 _MOST_STEPS = 1200
 _LINES = ("-", "--", "-.", (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (3, 1)))

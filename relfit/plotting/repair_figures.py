@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["repair_classes", "repair_times"]
-
 _MOST_ROWS = 14
 _CURVES = {
     "ok": "both",

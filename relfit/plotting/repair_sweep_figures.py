@@ -14,8 +14,6 @@ from relfit.simulation.batch import RepairSweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["repair_sweep", "repair_sweep_map"]
-
 
 @plot.register(RepairSweep)
 def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool = False) -> Axes:

@@ -18,8 +18,6 @@ from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_map", "gpu_hours", "hot_spares", "simulated_hours", "uncertain_spares"]
-
 _COLOURS = {
     "useful": style.BLUE,
     "spare_trays": style.SKY,

@@ -21,32 +21,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
 
-__all__ = [
-    "BLUE",
-    "CAUSE_COLOURS",
-    "GREY",
-    "INK",
-    "PALETTE",
-    "VERMILION",
-    "FamilyMark",
-    "axes",
-    "dates",
-    "days",
-    "decades",
-    "empty",
-    "family_mark",
-    "finish",
-    "group_name",
-    "group_position",
-    "headline",
-    "legend_below",
-    "look",
-    "plain",
-    "steps",
-    "thousands",
-    "title",
-]
-
 
 # Okabe and Ito (2008), "Color Universal Design": distinguishable with all common kinds of colour vision
 BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"

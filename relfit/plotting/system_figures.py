@@ -16,8 +16,6 @@ from relfit.system import System, SystemChiSquare, SystemsBySize
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["by_size", "chi_square_bins", "reliability_curve"]
-
 
 _NAMES = {"reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)"}
 _POINTS = 80

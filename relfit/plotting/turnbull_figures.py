@@ -14,8 +14,6 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_bounds", "masses", "turnbull_curves"]
-
 _MOST_CURVES = 6
 _NO_MASS = 1e-9
 

@@ -14,8 +14,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["job_shares"]
-
 
 @plot.register(Workload)
 def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs") -> Axes:

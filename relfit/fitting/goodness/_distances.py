@@ -18,9 +18,6 @@ from relfit.base.numeric.batches import SortedLives, over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.special import BLOCK, gamma_cdf, series_table
 
-__all__ = ["DISTANCES", "STATISTICS", "distances", "distances_of_hazards"]
-
-
 DISTANCES = ("ks", "cvm", "ad")
 STATISTICS = (*DISTANCES, "largest")
 """Columns of what `distances` gives: those of the tests, and the plain largest distance, without weights."""

@@ -22,8 +22,6 @@ from relfit.simulation.batch.seconds import HOUR, in_seconds
 from relfit.simulation.engine.records import Records
 from relfit.system.jobs import Amdahl, Checkpoint
 
-__all__ = ["first_state"]
-
 KEEPS = ("jobs", "attempts", "nodes")
 MOST_ATTEMPTS = 1e6
 """Expected attempts of one job, or of its work up to its first checkpoint, above which a run is refused."""

@@ -8,8 +8,6 @@ from relfit.base.text import duration
 from relfit.simulation.batch.failure_source import ClassFailures, Failures, PartOfFailures, ReplayedFailures
 from relfit.simulation.batch.seconds import HOUR
 
-__all__ = ["replayed_dates"]
-
 
 def replayed_dates(failures: Failures, start: float, end: float) -> str:
     """The dates whose failures strike a run between two seconds of its clock; "" where they are not of a log.

@@ -13,8 +13,6 @@ from relfit.simulation.batch.engine_state import Reserved
 from relfit.simulation.batch.seconds import in_seconds
 from relfit.simulation.engine.records import Records, new_records
 
-__all__ = ["reservation_tables"]
-
 
 def reservation_tables(
     reservations: Sequence[Reservation], n_nodes: int

@@ -18,8 +18,6 @@ from relfit.simulation.batch.log_dates import replayed_dates
 from relfit.simulation.batch.several_classes import class_labels
 from relfit.simulation.batch.simulation_files import described, write_simulation
 
-__all__ = ["go_on"]
-
 
 def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | None = None) -> BatchRun:
     """Simulate to the end, or until it is stopped."""
