@@ -19,8 +19,6 @@ import numpy.typing as npt
 from relfit.base.arguments import one_whole
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives", "worker_number"]
-
 T = TypeVar("T")
 
 _CHUNKS_PER_WORKER = 4

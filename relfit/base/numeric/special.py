@@ -13,18 +13,6 @@ import numpy as np
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.quadrature import gauss_legendre
 
-__all__ = [
-    "BLOCK",
-    "HALF_LOG_TWO_PI",
-    "gamma_cdf",
-    "log_gamma_sf",
-    "log_normal_sf",
-    "mean_log_minus_one",
-    "normalised_log_gamma",
-    "series_table",
-    "shape_score",
-]
-
 HALF_LOG_TWO_PI = 0.9189385332046727
 _SQRT_TWO_PI = 2.5066282746310002
 _SQRT_HALF = 0.7071067811865476
