@@ -55,6 +55,13 @@ def without_effect(options: Mapping[str, object], needs: str, there: bool) -> No
             raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
 
 
+def none_of(options: Mapping[str, object], goes: str, remedy: str) -> None:
+    """Reject options that do not go with what the command is asked for; None, False and empty are not given."""
+    for name, value in options.items():
+        if value:
+            raise ArgumentError(f"{name} does not go with {goes}", remedy=remedy)
+
+
 def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
     """Values by name from texts such as ``name=value``.
 

@@ -1,4 +1,4 @@
-"""The commands ``relfit watch``: write the settings of a watch, make a round, say how things stand."""
+"""The commands ``relfit watch``: write the settings of a watch, make a round, say how things stand, drain nodes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -15,7 +16,7 @@ from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
 
 ALARMS, FAILED = 3, 4
-"""Exit status of a round with alarms, and of one in which a source or an output failed (with or without alarms)."""
+"""Exit status of a round with alarms, and of one in which a source, an output or a drain failed."""
 Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]
 
 
@@ -107,3 +108,39 @@ def status(settings: Settings, json: Json = False) -> None:
     for name in ("last_asked", "last_new"):
         sources[name] = [f"{at:%Y-%m-%d %H:%M}" if pd.notna(at) else "" for at in sources[name]]
     output.print_lines([*document.findings, "", *output.few_rows("sources", sources)])
+
+
+def drain(
+    settings: Settings,
+    apply: Annotated[bool, opt.flag("--apply", "Run the commands on Slurm's controller.")] = False,
+    undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
+    share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
+    json: Json = False,
+) -> None:
+    """Drain nodes of standing alarms in Slurm.
+
+    The commands are shown; --apply runs them, --undo takes them back.
+
+    Reasons begin with "relfit watch: "; --undo touches no other node. Ends with status 4 if a node was not drained or
+    undrained.
+    """
+    from relfit.live.fleet_store import FleetStore
+    from relfit.live.slurm_actions import apply_drains, drains_of, undo_drains
+    from relfit.live.watch_settings import read_watch_settings
+
+    if apply and undo:
+        raise ArgumentError("--apply and --undo exclude each other", remedy="give one")
+    watched = read_watch_settings(settings)
+    if undo:
+        result = undo_drains()
+    else:
+        with FleetStore.open(watched.store, watched.fleet, password_env=watched.password_env, read_only=True) as store:
+            result = drains_of(store.open_alarms())
+        if apply:
+            result = apply_drains(result, share)
+    if json:
+        output.print_json(result.to_dict())
+    else:
+        output.print_lines(list(result.findings))
+    if result.table["done"].str.startswith("not done").any():
+        raise typer.Exit(FAILED)
