@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import conditional_kernels, gamma_kernel, kernels, status
+from relfit.fitting import conditional_kernels, kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -28,20 +27,12 @@ _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
 
-_KERNELS: dict[str, Callable[..., None]] = {
-    "weibull": kernels.fit_weibull,
-    "gamma": gamma_kernel.fit_gamma,
-    "lognormal": kernels.fit_lognormal,
-}
-
 
 @dataclass
 class SharedWork:
     """What the search for one distribution can reuse of another's, on the same durations."""
 
     ordered: SortedLives | None = None
-    codes: npt.NDArray[np.int8] | None = None  # whether the families with kernels have an estimate
-    weibull: FloatArray | None = None
     moments: tuple[FloatArray, FloatArray] | None = None
 
 
@@ -50,7 +41,7 @@ def maximum_likelihood(
 ) -> Estimates:
     """Fit one distribution to every group by the quickest way that is exact for it.
 
-    The exponential in closed form and the other core distributions by compiled kernels, without intervals and right
+    The exponential in closed form and the other core distributions by compiled searches, without intervals and right
     truncation; Newton's method for all else.
 
     Parameters
@@ -63,26 +54,16 @@ def maximum_likelihood(
         Results of earlier fits to the same durations, which this one adds to.
     """
     shared = SharedWork() if shared is None else shared
-    if not (lives.plain and family.name in _KERNELS):
+    if not (lives.plain and family.name == "weibull"):
         return _search(family, lives, shared, workers)
-    if shared.ordered is None:
-        shared.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
     ordered = shared.ordered
-    if shared.codes is None:
-        shared.codes = existence(family, lives)
+    if ordered is None:
+        ordered = shared.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
     estimates = Estimates.empty(ordered.n_groups, 2)
-    estimates.codes[:] = shared.codes
-    more: tuple[FloatArray, ...] = ()
-    if family.name == "gamma":
-        more = (np.full((ordered.n_groups, 2), np.nan) if shared.weibull is None else shared.weibull,)
-
+    estimates.codes[:] = existence(family, lives)
     out = kernels.Written(estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik)
-    kernel = _KERNELS[family.name]
-    over_groups(ordered.offsets, lambda first, last: kernel(ordered, first, last, out, *more), workers)
-    estimates.set_apart_overflow()
-    if family.name == "weibull":
-        shared.weibull = estimates.parameters
-    return estimates
+    over_groups(ordered.offsets, lambda first, last: kernels.fit_weibull(ordered, first, last, out), workers)
+    return estimates.set_apart_overflow()
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
