@@ -225,10 +225,10 @@ def report(
         names = checked.family_names(families)
         log = reading.read()
         from relfit.base.numeric.compiled import kept
-        from relfit.fitting.kernels import fit_weibull
+        from relfit.fitting.conditional_terms import value_of_group
         from relfit.reporting import report_with_answer
 
-        if sys.stderr.isatty() and not kept(fit_weibull):
+        if sys.stderr.isatty() and not kept(value_of_group):
             print("relfit: compiling functions, once per installation: about ten seconds", file=sys.stderr)
         steps.next()
         study = reading.study(log, level=level)

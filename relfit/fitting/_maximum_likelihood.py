@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
-from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
+from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import conditional_kernels, kernels, status
+from relfit.fitting import conditional_kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -32,38 +32,7 @@ _CLIMBS = 3
 class SharedWork:
     """What the search for one distribution can reuse of another's, on the same durations."""
 
-    ordered: SortedLives | None = None
     moments: tuple[FloatArray, FloatArray] | None = None
-
-
-def maximum_likelihood(
-    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
-) -> Estimates:
-    """Fit one distribution to every group by the quickest way that is exact for it.
-
-    The exponential in closed form and the other core distributions by compiled searches, without intervals and right
-    truncation; Newton's method for all else.
-
-    Parameters
-    ----------
-    family : type
-        A subclass of `Family`.
-    workers : int, optional
-        Threads; does not change the numbers.
-    shared : SharedWork, optional
-        Results of earlier fits to the same durations, which this one adds to.
-    """
-    shared = SharedWork() if shared is None else shared
-    if not (lives.plain and family.name == "weibull"):
-        return _search(family, lives, shared, workers)
-    ordered = shared.ordered
-    if ordered is None:
-        ordered = shared.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-    estimates = Estimates.empty(ordered.n_groups, 2)
-    estimates.codes[:] = existence(family, lives)
-    out = kernels.Written(estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik)
-    over_groups(ordered.offsets, lambda first, last: kernels.fit_weibull(ordered, first, last, out), workers)
-    return estimates.set_apart_overflow()
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
@@ -135,14 +104,12 @@ def imputed(lives: LifeData) -> LifeData:
     return LifeData(middle, ended, lives.offsets, lives.groups, lives.measure)
 
 
-def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray, FloatArray]:
+def log_moments(lives: LifeData, workers: int | None = None, *, fitted: bool = True) -> tuple[FloatArray, FloatArray]:
     """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
 
-    Never NaN: where there is no such fit, the lives' own moments serve.
+    Never NaN: where there is no such fit, or none is wanted, the lives' own moments serve.
     """
-    plain = imputed(lives)
-    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
-    codes = lives.group_codes()
+    plain, codes = imputed(lives), lives.group_codes()
     weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
     positive = plain.durations > 0.0
     log = np.log(np.where(positive, plain.durations, 1.0))
@@ -150,21 +117,43 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
     spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
     guess = np.clip(LOG_WEIBULL_SD / np.maximum(spread, 1e-3), 0.05, 20.0)
-    shape = np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess)
-    # the scale in closed form for this shape, relative to the largest life
     top = np.full(lives.n_groups, -np.inf)
     np.maximum.at(top, codes[positive], log[positive])
     top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(under="ignore"):
-        power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
-    total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
     failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
-    log_scale = top + np.log(total / failures) / shape
-    return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
+
+    def moments(shape: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By a Weibull distribution of this shape, whose scale is in closed form, relative to the largest life."""
+        with np.errstate(under="ignore"):
+            power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
+        total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
+        log_scale = top + np.log(total / failures) / shape
+        return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
+
+    if not fitted:
+        return moments(guess)
+    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
+    return moments(np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess))
 
 
-def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: int | None) -> Estimates:
-    """Newton's method from one or several starting values; the exponential in closed form where it has one."""
+def maximum_likelihood(
+    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
+) -> Estimates:
+    """Fit one distribution to every group: Newton's method from one or several starting values.
+
+    The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
+    intervals and right truncation.
+
+    Parameters
+    ----------
+    family : type
+        A subclass of `Family`.
+    workers : int, optional
+        Threads; does not change the numbers.
+    shared : SharedWork, optional
+        Results of earlier fits to the same durations, which this one adds to.
+    """
+    shared = SharedWork() if shared is None else shared
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
@@ -172,9 +161,12 @@ def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: 
     rows = np.flatnonzero((estimates.codes == status.OK) & np.isnan(estimates.loglik))
     if not rows.size:
         return estimates.set_apart_overflow()
-    if shared.moments is None:
-        shared.moments = log_moments(lives, workers)
-    mean, spread = shared.moments
+    if lives.plain and family.name in conditional_kernels.KINDS:  # one maximum: any start will do
+        mean, spread = log_moments(lives, workers, fitted=False)
+    else:
+        if shared.moments is None:
+            shared.moments = log_moments(lives, workers)
+        mean, spread = shared.moments
     counts = offsets_of(lives.sizes[rows])
 
     def work(first: int, last: int) -> None:
@@ -217,7 +209,8 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     plain = imputed(lives)
     if issubclass(family, Mixture):
         return mixture_starts(family, plain)
-    return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
+    with np.errstate(over="ignore"):
+        return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
 
 
 def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:

@@ -196,7 +196,7 @@ class FamilyFit(FamilyEstimates, Result):
 
     @cached_property
     def _distances(self) -> FloatArray:
-        return distances_of(self.family, self.parameter_array, self.ok, self.lives, self.ordered)
+        return distances_of(self.family, self.parameter_array, self.ok, self.lives)
 
     @property
     def ks(self) -> FloatArray:
@@ -285,9 +285,7 @@ class FamilyFit(FamilyEstimates, Result):
     def take(self, positions: Sequence[int]) -> FamilyFit:
         """The fits of the groups at these positions."""
         chosen = np.asarray(positions, dtype=np.int64)
-        return replace(
-            self, lives=self.lives.take(chosen.tolist()), estimates=self.estimates.take(chosen), ordered=None
-        )
+        return replace(self, lives=self.lives.take(chosen.tolist()), estimates=self.estimates.take(chosen))
 
     def columns(self) -> dict[str, Any]:
         """All results of this distribution, one array per column."""

@@ -79,37 +79,6 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def gamma_cdf(
-    a: float, log_x: np.ndarray, log_gamma: float, table: np.ndarray, work: np.ndarray, out: np.ndarray
-) -> None:
-    """Cumulative distribution of the standard gamma at ``exp(log_x)``, rising, into `out`.
-
-    `table` is `series_table` of `a`, and `work` has at least five rows of `BLOCK`.
-    """
-    x = work[4]
-    far = a + 40.0 + 12.0 * math.sqrt(a)
-    for begin in range(0, log_x.size, BLOCK):
-        count = min(BLOCK, log_x.size - begin)
-        within = 0
-        for i in range(count):
-            x[i] = math.exp(log_x[begin + i])
-            if x[i] <= far:
-                within = i + 1
-        if a <= _SERIES_LIMIT:
-            _series(a, x, within, table, False, work)
-        for i in range(count):
-            if x[i] == 0.0:
-                out[begin + i] = 0.0
-            elif i >= within:
-                out[begin + i] = 1.0
-            elif a > _SERIES_LIMIT:
-                out[begin + i] = -math.expm1(_tail_integral(a, log_x[begin + i], x[i], log_gamma)[0])
-            else:
-                prefactor = math.exp(_log_prefactor(a, log_x[begin + i], x[i], log_gamma))
-                out[begin + i] = min(1.0, prefactor * work[1, i] / a)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[float, float, float]:
     """Log of the upper incomplete gamma ratio, and mean and variance of ``log(T/x)`` beyond x, by quadrature.
 
