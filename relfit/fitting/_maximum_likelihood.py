@@ -209,8 +209,9 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     plain = imputed(lives)
     if issubclass(family, Mixture):
         return mixture_starts(family, plain)
+    first = _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0)
     with np.errstate(over="ignore"):
-        return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
+        return np.minimum(family.starts(mean, spread, first), np.finfo(np.float64).max)
 
 
 def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:
