@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 import relfit as rf
-from relfit.base.numeric.batches import sort_lives
-from relfit.fitting.goodness import DISTANCES, STATISTICS, distances
+from relfit.fitting.goodness import DISTANCES, STATISTICS
+from relfit.fitting.goodness_of_fit import distances_of
 
 OUT = Path(__file__).parents[1] / "relfit" / "fitting" / "goodness" / "files" / "null_distributions.npz"
 SIZES = [*range(2, 21), 22, 25, 28, 32, 36, 40, 45, 50, 56, 64, 72, 80, 90, 100, 128, 160, 200, 256, 320, 400, 512]
@@ -54,8 +54,7 @@ def quantiles(family: str, n: int, replications: int, shape: float, rng: np.rand
             sample = truth.sample((count, n), rng)
         lives = rf.LifeData.from_array(sample)
         fits = rf.fit(lives, family, n_resamples=0)[family]
-        ordered = sort_lives(lives.durations, lives.observed, lives.offsets)
-        values = distances(family, fits.parameter_array, fits.ok, ordered)
+        values = distances_of(fits.family, fits.parameter_array, fits.ok, lives)
         collected.append(values[:, [STATISTICS.index(name) for name in DISTANCES]])
         left -= count
     values = np.concatenate(collected)

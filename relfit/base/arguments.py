@@ -9,8 +9,6 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours
 
-__all__ = ["FloatArray", "cases", "durations", "positive", "share", "whole"]
-
 
 def durations(name: str, value: object, *, zero: bool = True, infinite: bool = False) -> FloatArray:
     """Hours of one duration, or of an array of them.

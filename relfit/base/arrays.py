@@ -9,21 +9,6 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "BoolArray",
-    "CodeArray",
-    "Duration",
-    "Durations",
-    "FloatArray",
-    "IntArray",
-    "NamedDurations",
-    "NumberArray",
-    "ObjectArray",
-    "Seed",
-    "Value",
-    "ValueArray",
-]
-
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]

@@ -9,8 +9,6 @@ from typing import ParamSpec, TypeVar
 
 from relfit.base.errors import ArgumentError
 
-__all__ = ["deprecated", "renamed_argument", "warn_deprecated"]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

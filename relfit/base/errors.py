@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["ArgumentError", "DataError", "ReadError", "RelfitError", "Remedy"]
-
 
 class Remedy(str):
     """What to do, in Python's words and in those of the command line.

@@ -10,8 +10,6 @@ from types import ModuleType
 
 from relfit.base.deprecation import warn_deprecated
 
-__all__ = ["HOMES", "FormerPackages"]
-
 _INSIDE = {
     "base": "arguments arrays deprecation errors lazy numeric paths results sealed text units writing",
     "log": "durations failurelog lifechecks lifedata outages tables",

@@ -13,8 +13,6 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.units import hours
 
-__all__ = ["hours_of_array"]
-
 _FORMS = "give hours as numbers, or timedeltas, or texts such as '20h'"
 _FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
 _INSTANTS = "subtract when each began from when it ended"

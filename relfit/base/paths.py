@@ -5,8 +5,6 @@ from __future__ import annotations
 import glob
 from pathlib import Path
 
-__all__ = ["files_meant"]
-
 
 def files_meant(path: str | Path) -> list[Path]:
     """The files that a path means, in the order of their names; a path that is no folder and no pattern as it is.

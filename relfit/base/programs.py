@@ -10,8 +10,6 @@ from typing import Any
 from relfit.base.errors import RelfitError
 from relfit.base.text import on_one_line
 
-__all__ = ["output_of"]
-
 
 def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
     """The output of a program, run without a shell.

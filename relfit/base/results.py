@@ -15,8 +15,6 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.sealed import seal_arrays, seal_tables
 
-__all__ = ["Interval", "Result", "json_ready", "key_columns", "records"]
-
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Result:

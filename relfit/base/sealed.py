@@ -13,8 +13,6 @@ import pandas as pd
 
 from relfit.base.arrays import Value
 
-__all__ = ["read_only", "seal_arrays", "seal_frame", "seal_tables"]
-
 T = TypeVar("T")
 _COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 _TABLES = ("pd.DataFrame", "pd.DataFrame | None")

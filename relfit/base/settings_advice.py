@@ -9,8 +9,6 @@ from collections.abc import Container
 
 from relfit.base.errors import RelfitError
 
-__all__ = ["in_settings"]
-
 _OPTION = re.compile(r"--(column|failures|nodeless|population|max-size|format) ((?:'[^']*'|[^\s';)])+)")
 _OTHERS = {
     "--n-nodes NUMBER or --population FILE (n_nodes or population in Python)": "nodes = NUMBER for the fleet",

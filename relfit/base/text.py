@@ -4,19 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = [
-    "count",
-    "duration",
-    "duration_interval",
-    "interval",
-    "interval_ends",
-    "number",
-    "on_one_line",
-    "p_value",
-    "percent",
-    "system_named",
-]
-
 
 def number(value: float, digits: int = 3) -> str:
     """A number to `digits` figures, with thousands separated.

@@ -14,20 +14,6 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError
 
-__all__ = [
-    "HOURS_PER_UNIT",
-    "HOURS_PER_WEEK",
-    "HOURS_PER_YEAR",
-    "NANOSECONDS_PER_HOUR",
-    "hours",
-    "instant",
-    "mean_time",
-    "nanoseconds",
-    "quantity",
-    "rate_per_hour",
-    "unit_in_hours",
-]
-
 NANOSECONDS_PER_HOUR = 3_600_000_000_000
 HOURS_PER_YEAR = 8766.0
 HOURS_PER_WEEK = 168.0

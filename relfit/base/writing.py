@@ -24,8 +24,6 @@ try:
 except ImportError:  # not every system has locks on files
     fcntl = None
 
-__all__ = ["check_writable", "complete", "guarded", "guarded_table", "sparing", "unguarded", "workplace"]
-
 _BEFORE, _AFTER = ".relfit-", ".part"
 _STRAY = 60.0  # seconds after which an unlocked part is a leftover
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")

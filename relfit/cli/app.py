@@ -35,7 +35,6 @@ from relfit.cli import (
     incidents_command,
     look,
     plan_commands,
-    plan_spares,
     plan_sparing,
     predict,
     regress_command,
@@ -43,12 +42,9 @@ from relfit.cli import (
     simulate_training,
     sweep_command,
     watch_command,
-    watch_drain,
 )
 from relfit.cli.examples import Commands, epilog
 from relfit.cli.options import grouped
-
-__all__ = ["app", "built", "main"]
 
 # typer keeps the base of its usage errors to itself, but hands out a class that derives from it
 _USAGE_ERROR: type[BaseException] = typer.BadParameter.__mro__[1]
@@ -75,44 +71,24 @@ plans = _group("plan", "Plan checkpoints, spares, migration, replication.")
 simulations = _group("simulate", "Simulate a cluster, event by event.")
 sweeps = _group("sweep", "Simulate over values of parameters.", cls=sweep_command.CampaignCommands)
 watches = _group("watch", "Watch a fleet: what changed, what to do.")
-for _command in (
-    look.info,
-    look.fit,
-    look.report,
-    check.dependence,
-    check.trend,
-    incidents_command.incidents,
-    regress_command.regress,
-    predict.system,
-    best_size_command.nodes,
-    forecast_command.forecast,
-    backtest_command.backtest,
-    calibrating.calibrate,
+_OF_LOGS = (
+    *(look.info, look.fit, look.report, check.dependence, check.trend, incidents_command.incidents),
+    *(regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast),
+    *(backtest_command.backtest, calibrating.calibrate, look.convert, look.data),
+    *(fetch_command.fetch, doctor_command.doctor),
+)
+_OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
+for _group_of_commands, _before, _commands in (
+    (app, "", _OF_LOGS),
+    (plans, "plan ", (*_OF_PLANS, plan_sparing.sparing)),
+    (simulations, "simulate ", (simulate_training.training, simulate_batch.batch)),
+    (sweeps, "sweep ", (sweep_command.run, sweep_command.status, sweep_command.report)),
+    (watches, "watch ", (watch_command.init, watch_command.run, watch_command.status, watch_command.drain)),
 ):
-    app.command(epilog=epilog(_command.__name__))(grouped(_command))
-app.add_typer(plans)
-app.add_typer(simulations)
-app.add_typer(sweeps)
-app.add_typer(watches)
-app.command(epilog=epilog("convert"))(grouped(look.convert))
-app.command(epilog=epilog("data"))(grouped(look.data))
-app.command(epilog=epilog("fetch"))(grouped(fetch_command.fetch))
-app.command(epilog=epilog("doctor"))(grouped(doctor_command.doctor))
-for _plan in (
-    plan_commands.checkpoint,
-    plan_commands.migration,
-    plan_commands.replication,
-    plan_spares.spares,
-    plan_sparing.sparing,
-):
-    plans.command(epilog=epilog(f"plan {_plan.__name__}"))(grouped(_plan))
-simulations.command(epilog=epilog("simulate training"))(grouped(simulate_training.training))
-simulations.command(epilog=epilog("simulate batch"))(grouped(simulate_batch.batch))
-
-for _sweep in (sweep_command.run, sweep_command.status, sweep_command.report):
-    sweeps.command(epilog=epilog(f"sweep {_sweep.__name__}"))(grouped(_sweep))
-for _watch in (watch_command.init, watch_command.run, watch_command.status, watch_drain.drain):
-    watches.command(epilog=epilog(f"watch {_watch.__name__}"))(grouped(_watch))
+    for _command in _commands:
+        _group_of_commands.command(epilog=epilog(f"{_before}{_command.__name__}"))(grouped(_command))
+    if _group_of_commands is not app:
+        app.add_typer(_group_of_commands)
 
 
 def _show_version(wanted: bool) -> None:

@@ -15,8 +15,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     from relfit.backtesting.backtest_results import Backtest
 
-__all__ = ["backtest"]
-
 _PARTS = ("forecasts", "jobs", "nodes", "decisions")
 _HORIZONS = ("30d", "90d")
 

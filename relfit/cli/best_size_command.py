@@ -18,13 +18,9 @@ from relfit.cli.predict import Drawn, FleetOptions
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
-    from relfit.system.jobs._best_size import BestSize
-
-
-if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["nodes"]
+    from relfit.system.jobs._best_size import BestSize
 
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given

@@ -20,8 +20,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     from relfit.fleet.calibration.parameter_values import Duration
 
-__all__ = ["calibrate"]
-
 _ENDINGS = (".toml", ".json")
 _LEFT_OUT = ", without causes, for which the format has no place"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
     from relfit.analyses.recurrence import TrendTests
 
-__all__ = ["dependence", "trend"]
-
 _PERIODS = 12  # shown
 _NODES = 5  # shown
 _HOURS_PER_YEAR = 8766.0

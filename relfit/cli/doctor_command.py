@@ -15,8 +15,6 @@ from relfit import __version__
 from relfit.cli import options as opt
 from relfit.cli import output
 
-__all__ = ["doctor"]
-
 _PACKAGE = Path(__file__).parents[1]
 _NEEDED = (
     "numpy",

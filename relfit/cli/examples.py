@@ -7,8 +7,6 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-__all__ = ["EXAMPLES", "SECTIONS", "Commands", "epilog"]
-
 _WIDEST = 72  # characters of an example in a line of the help, before a backslash
 
 EXAMPLES: dict[str, tuple[str, ...]] = {

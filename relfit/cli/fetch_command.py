@@ -14,8 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 
-__all__ = ["fetch"]
-
 
 def fetch(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set; lists all by default.")] = None,

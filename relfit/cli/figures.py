@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-__all__ = ["Picture", "check_place", "write_figures"]
-
 Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``
 ENDINGS = (".png", ".svg", ".pdf")
 _SIZE = (5.6, 3.9)

@@ -15,9 +15,6 @@ from relfit.fitting.families import FAMILIES, family_named
 from relfit.system import System
 from relfit.system.builders import family_code, system_of_estimates
 
-__all__ = ["is_fits_file", "read_fits_table", "system_from_file"]
-
-
 _ENDINGS = (".csv", ".json", ".parquet")
 _FIRST = ("family", "status")
 

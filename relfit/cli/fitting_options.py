@@ -9,8 +9,6 @@ from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 
-__all__ = ["Fitting"]
-
 _MOST_RESAMPLES = 100_000
 
 Per = Annotated[str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")]

@@ -15,8 +15,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["forecast"]
-
 _HORIZONS = ("30d", "90d")
 _CAUSE = "cause"
 _CAUSES = 8

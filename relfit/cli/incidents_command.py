@@ -12,8 +12,6 @@ from relfit.cli import output
 from relfit.cli.output import Answered, Answers
 from relfit.cli.progress import ProgressSteps
 
-__all__ = ["incidents"]
-
 _LARGEST = 12  # incidents shown
 
 

@@ -14,8 +14,6 @@ from relfit.cli import options as opt
 if TYPE_CHECKING:
     from relfit.base.arrays import BoolArray
 
-__all__ = ["brief", "complete"]
-
 _MOST_LISTED = 12
 _MOST_JOINED = 200_000  # failures that are joined to incidents
 _LONGEST = 60

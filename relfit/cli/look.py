@@ -20,8 +20,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["convert", "data", "fit", "info", "report"]
-
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _ALL = "--details shows rules, notes, systems and columns; --out FILE writes the rejected rows."
@@ -239,10 +237,10 @@ def report(
         names = checked.family_names(families)
         log = reading.read()
         from relfit.base.numeric.compiled import kept
-        from relfit.fitting.gamma_kernel import fit_gamma
+        from relfit.fitting.conditional_terms import value_of_group
         from relfit.reporting import report_with_answer
 
-        if sys.stderr.isatty() and not kept(fit_gamma):
+        if sys.stderr.isatty() and not kept(value_of_group):
             print("relfit: compiling functions, once per installation: about ten seconds", file=sys.stderr)
         steps.next()
         study = reading.study(log, level=level)

@@ -9,8 +9,6 @@ import relfit as rf
 from relfit.cli import output
 from relfit.fitting.nonparametric import ObservedTimes, observed_times
 
-__all__ = ["failures_ahead", "observed_by_group", "observed_together", "spread", "with_observed"]
-
 _MOST_GROUPS = 24  # in a table of what was observed
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -8,20 +8,6 @@ from pathlib import Path
 
 from relfit.base.errors import ArgumentError
 
-__all__ = [
-    "check_time",
-    "choice",
-    "conditions",
-    "duration",
-    "family_names",
-    "mean_time",
-    "pairs",
-    "place",
-    "probability",
-    "window",
-    "without_effect",
-]
-
 
 def check_time(option: str, value: str | list[str] | None) -> None:
     """Reject what is no duration (of ``--mtbf``: no mean time), and a time above zero that does not say its unit.
@@ -69,6 +55,13 @@ def without_effect(options: Mapping[str, object], needs: str, there: bool) -> No
         if value not in (None, False) and not there:
             remedy = "add that, or leave it out" if not needs.startswith("no ") else "leave one of them out"
             raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
+
+
+def none_of(options: Mapping[str, object], goes: str, remedy: str) -> None:
+    """Reject options that do not go with what the command is asked for; None, False and empty are not given."""
+    for name, value in options.items():
+        if value:
+            raise ArgumentError(f"{name} does not go with {goes}", remedy=remedy)
 
 
 def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:

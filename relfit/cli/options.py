@@ -16,27 +16,6 @@ import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
 
-__all__ = [
-    "FAMILIES",
-    "OF_A_FILE",
-    "Alpha",
-    "At",
-    "Families",
-    "Level",
-    "Out",
-    "Output",
-    "PartReading",
-    "PastReading",
-    "PeriodReading",
-    "Reading",
-    "Seed",
-    "at_of",
-    "flag",
-    "grouped",
-    "omissions",
-    "option",
-]
-
 FAMILIES = "exponential,weibull,gamma,lognormal"
 OF_A_FILE = (
     "format",

@@ -13,32 +13,14 @@ from typing import TYPE_CHECKING, Any
 from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.writing import check_writable, complete, guarded_table
 from relfit.cli.figures import Picture, check_place, write_figures
-from relfit.cli.screen import table, wrapped
+from relfit.cli.screen import table as table
+from relfit.cli.screen import wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from relfit.cli.options import Output
     from relfit.fleet import ChosenPeriod
-
-__all__ = [
-    "MORE",
-    "TABLES",
-    "Answered",
-    "Answers",
-    "check_destination",
-    "check_output",
-    "few_rows",
-    "first_sentence",
-    "node_names",
-    "of_systems",
-    "print_json",
-    "print_lines",
-    "table",
-    "write_document",
-    "write_results",
-    "write_table",
-]
 
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
 MORE = "--details shows how this was found; --out FOLDER writes the tables."

@@ -1,4 +1,4 @@
-"""The commands ``relfit plan checkpoint|migration|replication``: what to do about failures whose rates are known."""
+"""The commands ``relfit plan checkpoint|migration|replication|spares``: what to do about failures of known rates."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ from relfit.cli.figures import Picture
 if TYPE_CHECKING:
     from relfit.planning.plan import Plan
 
-
-__all__ = ["DrawOptions", "checkpoint", "migration", "replication"]
-
 _RULES = "Rules (waste as a share of the time; excess over the least waste, in points)"
 _SIZES = "By size of job (yields and recall as shares of 1)"
 _STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
+
+Params = Annotated[
+    Path | None,
+    typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
+]
+NodeMtbf = Annotated[
+    str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
+]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +50,8 @@ class DrawOptions:
 class Failing:
     """How often nodes fail, and what saving and restoring cost."""
 
-    params: Annotated[
-        Path | None,
-        typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
-    ] = None
-    mtbf: Annotated[
-        str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
-    ] = None
+    params: Params = None
+    mtbf: NodeMtbf = None
     nodes: Annotated[int | None, opt.option("N", "Nodes; by default those of PARAMS.")] = None
     events: Annotated[float | None, opt.option("N", "Number of failures behind --mtbf, for intervals.")] = None
     save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint (required).")] = None
@@ -141,17 +141,16 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     if checkpoint_every is not None:
         checked.duration("--checkpoint-every", checkpoint_every, positive=True)
     if sizes is not None:
-        _no_table(
-            {
-                "--nodes": failing.nodes,
-                "--shape": shape,
-                "--global-save": global_save,
-                "--work": work,
-                "--checkpoint-every": checkpoint_every,
-                "--plot": to.plot,
-                "--robust": robust != "mean",
-            },
-        )
+        unfit = {
+            "--nodes": failing.nodes,
+            "--shape": shape,
+            "--global-save": global_save,
+            "--work": work,
+            "--checkpoint-every": checkpoint_every,
+            "--plot": to.plot,
+            "--robust": robust != "mean",
+        }
+        checked.none_of(unfit, "--sizes", "leave one of them out")
         source = _ageing(failing.source(), by_family, age)
         _sizes(source, failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed)
         return
@@ -188,12 +187,6 @@ def _global_saves(save: str | None, restore: str | None, part: float | None) -> 
         what = "two levels need the share of failures that need the global checkpoint"
         raise ArgumentError(what, remedy="give --share-global")
     return rf.planning.GlobalSaves(save=save, share=part, restore=restore)
-
-
-def _no_table(options: dict[str, object]) -> None:
-    for name, value in options.items():
-        if value not in (None, False):
-            raise ArgumentError(f"{name} does not go with --sizes", remedy="leave one of them out")
 
 
 def _numbers(option: str, text: str) -> list[int]:
@@ -341,6 +334,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
 def show_plan(
     plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
+    """Print a plan, its table under a title if details are asked for, and write it."""
     table = plan.to_frame()
     written = output.write_results(to, {"plan": table}, "plan", pictures)
     if to.json:
@@ -367,3 +361,34 @@ def _brief(note: str) -> str:
     finding, follows = note.rstrip(".").rsplit(". ", 1)
     bare = finding.partition(" (")[0].partition(":")[0].rstrip(".")
     return f"Against the plan's assumptions: {bare[:1].lower()}{bare[1:]}. {follows}."
+
+
+def spares(
+    to: opt.Output,
+    params: Params = None,
+    mtbf: NodeMtbf = None,
+    mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair; that of PARAMS by default.")] = None,
+    job: Annotated[int | None, opt.option("N", "Nodes of the job, without the spares (required).", min=1)] = None,
+    blocking: Annotated[float, opt.option("P", "Share of the time that the job may wait for a node.")] = 0.01,
+    level: opt.Level = 0.95,
+    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=10_000)] = 200,
+    seed: opt.Seed = 0,
+    details: opt.Details = False,
+) -> None:
+    """How many hot spares a job needs.
+
+    --out writes one row per number of spares.
+    """
+    output.check_output(to)
+    if job is None:
+        raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
+    plan = rf.planning.plan_spares(
+        rate_source(params, mtbf),
+        job,
+        checked.probability("--blocking", blocking),
+        repair=mttr,
+        n_draws=draws,
+        level=checked.probability("--level", level),
+        rng=seed,
+    )
+    show_plan(plan, "Share of the time that the job waits, by number of spares", [], to, (), details=details)

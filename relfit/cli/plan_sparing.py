@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from relfit.planning.sparing.evaluation import SparingEvaluation
     from relfit.planning.sparing.plan_file import ClusterTable, PlanFile
 
-__all__ = ["sparing"]
-
 _ROWS = 12
 _COLUMNS = {
     "block_gpus": "block",

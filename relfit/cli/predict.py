@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from relfit.base.arrays import Durations
     from relfit.fleet import ChosenPeriod
 
-__all__ = ["Drawn", "FleetOptions", "system"]
-
 _NAMED = 3  # nodes in repair
 _LEAST_DRAWS = 19  # of the model of a fleet
 _TOGETHER = "all"  # the group of a fit of all nodes together
@@ -106,14 +104,13 @@ class FleetOptions:
             "--age": self.age,
             "--families": self.families,
             "--missing": self.missing,
-            f"--at {self.at}": not words,
         }
-        for option, value in {**unfit, "a file of fits": is_fits_file(reading.log)}.items():
-            if value:
-                why = ": the mean over any nodes is of now or of the long run" if option.startswith("--at") else ""
-                raise ArgumentError(
-                    f"{option} does not go with --any{why}", remedy="name --nodes, or write --k without --any"
-                )
+        remedy = "name --nodes, or write --k without --any"
+        checked.none_of(unfit, "--any", remedy)
+        checked.none_of(
+            {f"--at {self.at}": not words}, "--any: the mean over any nodes is of now or of the long run", remedy
+        )
+        checked.none_of({"a file of fits": is_fits_file(reading.log)}, "--any", remedy)
         log = reading.read()
         steps.next()
         period = reading.study(log).period
@@ -133,9 +130,7 @@ class FleetOptions:
             "--first": reading.first != "known",
             "--missing pool": self.missing == "pool",
         }
-        for option, value in unfit.items():
-            if value:
-                raise ArgumentError(f"{option} does not go with a file of fits", remedy="give the log itself")
+        checked.none_of(unfit, "a file of fits", "give the log itself")
         from relfit.cli.fits_file import system_from_file
 
         steps.next()
@@ -212,10 +207,7 @@ def system(
     drawn.check()
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     if any_nodes:
-        unfit = {"--nodes": nodes, "--best": best, "--tolerate": tolerate}
-        for option, value in unfit.items():
-            if value:
-                raise ArgumentError(f"{option} does not go with --any", remedy="take one of them out")
+        checked.none_of({"--nodes": nodes, "--best": best, "--tolerate": tolerate}, "--any", "take one of them out")
         if k is None:
             raise ArgumentError("--any without a number of nodes", remedy="write --k 16")
         _any(reading, fleet, drawn, to, k, times, placement or "packed")  # as in the report and the parameters

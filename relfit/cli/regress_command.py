@@ -10,8 +10,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 
-__all__ = ["regress"]
-
 _FEW = 6  # findings, unless details are asked for
 _COEFFICIENTS = 10  # of a formula, in the short answer
 _SHOWN = ["measure", "attribute", "system", "term", "reference", "ratio", "low", "high", "p_adjusted"]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["heading", "table", "width", "wrapped"]
-
 _NARROWEST, _WIDEST_PROSE = 40, 100
 _SHORTEST_TEXT = 16  # letters of a column that is cut
 _WORDS = {

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from relfit.io.workloads import Workload
     from relfit.simulation.batch import BatchConfig, BatchRun, BatchRuns, Saving
 
-__all__ = ["batch"]
-
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
 

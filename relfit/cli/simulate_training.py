@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from relfit.simulation.training import TrainingSimulation
 
-__all__ = ["training"]
-
 _SHOWN = (
     "total_training_time",
     "etr",

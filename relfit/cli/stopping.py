@@ -6,8 +6,6 @@ import os
 import signal
 from collections.abc import Sequence
 
-__all__ = ["STOPPED", "default_signals", "stop_before_start"]
-
 STOPPED = 75
 """Exit status of a simulation that stopped before its end: that of ``sysexits.h`` for "try again later"."""
 _TEXT = b"relfit: stopped before the simulation went on; nothing is lost: run the same command again\n"

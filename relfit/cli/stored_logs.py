@@ -12,8 +12,6 @@ from relfit.cli import output
 from relfit.cli.fitting_options import Fitting
 from relfit.cli.progress import ProgressSteps
 
-__all__ = ["fit_in_parts"]
-
 
 def fit_in_parts(
     reading: opt.PeriodReading, fitting: Fitting, families: list[str], json: bool, out: Path | None

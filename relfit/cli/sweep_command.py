@@ -27,8 +27,6 @@ from relfit.cli.stopping import STOPPED
 if TYPE_CHECKING:
     from relfit.simulation.campaigns import CampaignResults
 
-__all__ = ["CampaignCommands", "report", "run", "status"]
-
 Within = Annotated[float | None, opt.option("SHARE", "List cells at most so much worse than the best: 0.02.")]
 
 _ROWS = 12

@@ -1,4 +1,4 @@
-"""The commands ``relfit watch``: write the settings of a watch, make a round, say how things stand."""
+"""The commands ``relfit watch``: write the settings of a watch, make a round, say how things stand, drain nodes."""
 
 from __future__ import annotations
 
@@ -8,16 +8,15 @@ from typing import Annotated
 
 import typer
 
+from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
 
-__all__ = ["init", "run", "status"]
-
 ALARMS, FAILED = 3, 4
-"""Exit status of a round with alarms, and of one in which a source or an output failed (with or without alarms)."""
+"""Exit status of a round with alarms, and of one in which a source, an output or a drain failed."""
 Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]
 
 
@@ -111,3 +110,39 @@ def status(settings: Settings, json: Json = False) -> None:
         times = pd.to_datetime(sources[name], utc=True).dt.tz_convert(asked.timezone)
         sources[name] = times.dt.strftime("%Y-%m-%d %H:%M").fillna("")
     output.print_lines([*document.findings, "", *output.few_rows("sources", sources)])
+
+
+def drain(
+    settings: Settings,
+    apply: Annotated[bool, opt.flag("--apply", "Run the commands, and undrain where an alarm is over.")] = False,
+    undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
+    share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
+    json: Json = False,
+) -> None:
+    """Drain nodes of standing alarms in Slurm.
+
+    The commands are shown; --apply runs them, and undrains nodes whose alarm is over; --undo takes all back.
+
+    Reasons begin with "relfit watch: "; no other node is undrained. Ends with status 4 if a node was not drained or
+    undrained.
+    """
+    from relfit.live.fleet_store import FleetStore
+    from relfit.live.slurm_actions import apply_drains, drains_of, undo_drains
+    from relfit.live.watch_settings import read_watch_settings
+
+    if apply and undo:
+        raise ArgumentError("--apply and --undo exclude each other", remedy="give one")
+    watched = read_watch_settings(settings)
+    if undo:
+        result = undo_drains()
+    else:
+        with FleetStore.open(watched.store, watched.fleet, password_env=watched.password_env, read_only=True) as store:
+            result = drains_of(store.open_alarms())
+        if apply:
+            result = apply_drains(result, share)
+    if json:
+        output.print_json(result.to_dict())
+    else:
+        output.print_lines(list(result.findings))
+    if result.table["done"].str.startswith("not done").any():
+        raise typer.Exit(FAILED)

@@ -1,9 +1,9 @@
 """Estimation for batches of groups: estimates, intervals, tests of fit, comparison of distributions, pooling.
 
 ``families`` has the distributions, ``nonparametric`` the curves without one, ``goodness`` the tests of fit. `LifeData`
-goes in (``lifedata`` of ``log``), `Fits` come out and go to ``analyses``, ``system`` and ``fleet``. ``kernels`` are the
-compiled searches; `fit_stored` fits what is larger than memory. A newcomer may add a distribution: one module in
-``families`` and its line there.
+goes in (``lifedata`` of ``log``), `Fits` come out and go to ``analyses``, ``system`` and ``fleet``. The search of the
+core distributions is compiled (``conditional_kernels``); `fit_stored` fits what is larger than memory. A newcomer may
+add a distribution: one module in ``families`` and its line there.
 """
 
 from relfit.fitting._fit import fit

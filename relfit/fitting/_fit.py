@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import sort_lives, worker_number
+from relfit.base.numeric.batches import worker_number
 from relfit.base.numeric.levels import level_checked
 from relfit.fitting._maximum_likelihood import SharedWork, maximum_likelihood
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
@@ -22,8 +22,6 @@ from relfit.fitting.methods import method_named
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.log.lifedata import LifeData
-
-__all__ = ["fit"]
 
 _HOW = ("families", "method", "bias_correction", "level", "n_resamples", "rng", "workers")
 
@@ -118,8 +116,6 @@ def fit(
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
     shared = SharedWork()
-    if data.plain:
-        shared.ordered = sort_lives(data.durations, data.observed, data.offsets, workers)
     results: dict[str, FamilyFit] = {}
     for name in names:
         family = family_named(name)
@@ -127,7 +123,7 @@ def fit(
             estimates = maximum_likelihood(family, data, workers, shared)
         else:
             estimates = estimator(family, data, workers)
-        results[name] = FamilyFit(family, data, estimates, level, how, estimator, shared.ordered, n_resamples, rng)
+        results[name] = FamilyFit(family, data, estimates, level, how, estimator, n_resamples, rng)
     return Fits(data, results, level)
 
 

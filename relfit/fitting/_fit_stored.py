@@ -26,8 +26,6 @@ from relfit.io.node_parts import NodeParts, set_apart
 from relfit.log.failurelog import FailureLog
 from relfit.log.unseen_nodes import question_of, unseen
 
-__all__ = ["StoredFits", "fit_stored"]
-
 _KEYS = ["system", "node"]
 
 

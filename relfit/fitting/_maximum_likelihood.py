@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
-from relfit.base.numeric.batches import SortedLives, over_groups, sort_lives
+from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting import conditional_kernels, gamma_kernel, kernels, status
+from relfit.fitting import conditional_kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
 from relfit.fitting.families import Family, Weibull
@@ -22,69 +21,18 @@ from relfit.fitting.families.mixtures import Mixture
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["SharedWork", "existence", "log_moments", "maximum_likelihood"]
-
 _ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
 _GROUPS_AT_ONCE = 1 << 15
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
 
-_KERNELS: dict[str, Callable[..., None]] = {
-    "weibull": kernels.fit_weibull,
-    "gamma": gamma_kernel.fit_gamma,
-    "lognormal": kernels.fit_lognormal,
-}
-
 
 @dataclass
 class SharedWork:
     """What the search for one distribution can reuse of another's, on the same durations."""
 
-    ordered: SortedLives | None = None
-    codes: npt.NDArray[np.int8] | None = None  # whether the families with kernels have an estimate
-    weibull: FloatArray | None = None
     moments: tuple[FloatArray, FloatArray] | None = None
-
-
-def maximum_likelihood(
-    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
-) -> Estimates:
-    """Fit one distribution to every group by the quickest way that is exact for it.
-
-    The exponential in closed form and the other core distributions by compiled kernels, without intervals and right
-    truncation; Newton's method for all else.
-
-    Parameters
-    ----------
-    family : type
-        A subclass of `Family`.
-    workers : int, optional
-        Threads; does not change the numbers.
-    shared : SharedWork, optional
-        Results of earlier fits to the same durations, which this one adds to.
-    """
-    shared = SharedWork() if shared is None else shared
-    if not (lives.plain and family.name in _KERNELS):
-        return _search(family, lives, shared, workers)
-    if shared.ordered is None:
-        shared.ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-    ordered = shared.ordered
-    if shared.codes is None:
-        shared.codes = existence(family, lives)
-    estimates = Estimates.empty(ordered.n_groups, 2)
-    estimates.codes[:] = shared.codes
-    more: tuple[FloatArray, ...] = ()
-    if family.name == "gamma":
-        more = (np.full((ordered.n_groups, 2), np.nan) if shared.weibull is None else shared.weibull,)
-
-    out = kernels.Written(estimates.codes, estimates.parameters, estimates.covariance, estimates.loglik)
-    kernel = _KERNELS[family.name]
-    over_groups(ordered.offsets, lambda first, last: kernel(ordered, first, last, out, *more), workers)
-    estimates.set_apart_overflow()
-    if family.name == "weibull":
-        shared.weibull = estimates.parameters
-    return estimates
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
@@ -156,14 +104,12 @@ def imputed(lives: LifeData) -> LifeData:
     return LifeData(middle, ended, lives.offsets, lives.groups, lives.measure)
 
 
-def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray, FloatArray]:
+def log_moments(lives: LifeData, workers: int | None = None, *, fitted: bool = True) -> tuple[FloatArray, FloatArray]:
     """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
 
-    Never NaN: where there is no such fit, the lives' own moments serve.
+    Never NaN: where there is no such fit, or none is wanted, the lives' own moments serve.
     """
-    plain = imputed(lives)
-    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
-    codes = lives.group_codes()
+    plain, codes = imputed(lives), lives.group_codes()
     weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
     positive = plain.durations > 0.0
     log = np.log(np.where(positive, plain.durations, 1.0))
@@ -171,21 +117,43 @@ def log_moments(lives: LifeData, workers: int | None = None) -> tuple[FloatArray
     middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
     spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
     guess = np.clip(LOG_WEIBULL_SD / np.maximum(spread, 1e-3), 0.05, 20.0)
-    shape = np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess)
-    # the scale in closed form for this shape, relative to the largest life
     top = np.full(lives.n_groups, -np.inf)
     np.maximum.at(top, codes[positive], log[positive])
     top = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(under="ignore"):
-        power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
-    total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
     failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
-    log_scale = top + np.log(total / failures) / shape
-    return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
+
+    def moments(shape: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """By a Weibull distribution of this shape, whose scale is in closed form, relative to the largest life."""
+        with np.errstate(under="ignore"):
+            power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
+        total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
+        log_scale = top + np.log(total / failures) / shape
+        return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
+
+    if not fitted:
+        return moments(guess)
+    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
+    return moments(np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess))
 
 
-def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: int | None) -> Estimates:
-    """Newton's method from one or several starting values; the exponential in closed form where it has one."""
+def maximum_likelihood(
+    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
+) -> Estimates:
+    """Fit one distribution to every group: Newton's method from one or several starting values.
+
+    The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
+    intervals and right truncation.
+
+    Parameters
+    ----------
+    family : type
+        A subclass of `Family`.
+    workers : int, optional
+        Threads; does not change the numbers.
+    shared : SharedWork, optional
+        Results of earlier fits to the same durations, which this one adds to.
+    """
+    shared = SharedWork() if shared is None else shared
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
@@ -193,9 +161,12 @@ def _search(family: type[Family], lives: LifeData, shared: SharedWork, workers: 
     rows = np.flatnonzero((estimates.codes == status.OK) & np.isnan(estimates.loglik))
     if not rows.size:
         return estimates.set_apart_overflow()
-    if shared.moments is None:
-        shared.moments = log_moments(lives, workers)
-    mean, spread = shared.moments
+    if lives.plain and family.name in conditional_kernels.KINDS:  # one maximum: any start will do
+        mean, spread = log_moments(lives, workers, fitted=False)
+    else:
+        if shared.moments is None:
+            shared.moments = log_moments(lives, workers)
+        mean, spread = shared.moments
     counts = offsets_of(lives.sizes[rows])
 
     def work(first: int, last: int) -> None:
@@ -238,7 +209,9 @@ def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: Flo
     plain = imputed(lives)
     if issubclass(family, Mixture):
         return mixture_starts(family, plain)
-    return family.starts(mean, spread, _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0))
+    first = _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0)
+    with np.errstate(over="ignore"):
+        return np.minimum(family.starts(mean, spread, first), np.finfo(np.float64).max)
 
 
 def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:

@@ -27,9 +27,6 @@ from relfit.fitting.estimates import Estimates, Estimator
 from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
-__all__ = ["Replicates", "replicate", "spread_out"]
-
-
 _LIVES_AT_ONCE = 1_500_000
 _MOST_WEIGHT = 10_000_000
 

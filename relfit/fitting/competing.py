@@ -14,8 +14,6 @@ from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import CompetingRisks
 from relfit.fitting.group_curves import GroupCurves
 
-__all__ = ["CompetingFit", "causes_in_series"]
-
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 
 

@@ -8,8 +8,6 @@ import pandas as pd
 from relfit.base.numeric.ordering import changes, order_in_groups
 from relfit.log.lifedata import LifeData
 
-__all__ = ["condensed"]
-
 _ROWS = 20_000  # different times; more are taken in classes
 _WIDTH = 0.01  # of a class, in logs
 

@@ -1,4 +1,4 @@
-"""Maximum likelihood of Weibull, gamma and lognormal where durations enter late, at an unknown age, or have weights.
+"""Maximum likelihood of Weibull, gamma and lognormal, also with late entry, unknown ages and weights, compiled.
 
 The likelihood of a group is a sum of log densities, of log reliabilities ``c log S(t)`` (c is -1 at an age of entry)
 and of log integrated tails; all three have closed first and second derivatives in the families' free coordinates, so
@@ -21,8 +21,6 @@ from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
 from relfit.base.numeric.ragged import offsets_of
 from relfit.fitting.conditional_terms import FAR, WEIBULL, GroupTerms, Space, copy_into, new_space, value_of_group
 from relfit.log.lifedata import LifeData
-
-__all__ = ["KINDS", "maximise_conditional", "suited"]
 
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
 _STEPS = 200
@@ -113,7 +111,8 @@ def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers:
     terms = _terms(lives, kind)
     groups = start.shape[0]
     best = Maximum.unsettled(start)
-    angle = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
+    directions = 0 if lives.plain else _DIRECTIONS  # a likelihood without truncation has one maximum
+    angle = 2.0 * np.pi * np.arange(directions) / _DIRECTIONS
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
     def work(first: int, last: int) -> None:

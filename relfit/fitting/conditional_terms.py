@@ -14,8 +14,6 @@ import numpy as np
 from relfit.base.numeric import special
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["FAR", "GAMMA", "WEIBULL", "GroupTerms", "Space", "copy_into", "new_space", "value_of_group"]
-
 WEIBULL, GAMMA = 0, 1
 FAR = 26.0  # logs of shapes and spreads, and how far a search goes
 _TABLE = 48

@@ -14,9 +14,6 @@ from relfit.fitting.families import Family, Weibull
 from relfit.fitting.families.mixtures import Mixture
 from relfit.log.lifedata import LifeData
 
-__all__ = ["hollow", "mixture_starts"]
-
-
 _ITERATIONS = 60
 # splits: the share of each phase, and its mean life relative to the mean of all
 _SPLITS = {

@@ -11,14 +11,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import FloatArray, IntArray, Seed
-from relfit.base.numeric.batches import SortedLives
 from relfit.fitting import status
 from relfit.fitting.families import Family
 from relfit.fitting.group_curves import GroupCurves
 from relfit.log.lifedata import LifeData
-
-__all__ = ["MAXIMUM_LIKELIHOOD", "Estimates", "Estimator", "FamilyEstimates", "free_covariance", "jacobian"]
-
 
 MAXIMUM_LIKELIHOOD = "maximum likelihood"
 
@@ -77,8 +73,6 @@ class FamilyEstimates(GroupCurves):
         than maximum likelihood) and the log-likelihood, time in hours.
     estimator : callable
         What estimated them, for use on replicates.
-    ordered : SortedLives, optional
-        The same durations in rising order, where they are observed or right-censored.
     n_resamples : int or "auto"
     rng : int or numpy.random.Generator, optional
         With `n_resamples`: for p-values that no table gives; see `FamilyFit.goodness`.
@@ -90,7 +84,6 @@ class FamilyEstimates(GroupCurves):
     level: float
     method: str
     estimator: Estimator
-    ordered: SortedLives | None = None
     n_resamples: int | str = "auto"
     rng: Seed = 0
 

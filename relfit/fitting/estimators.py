@@ -20,8 +20,6 @@ from relfit.fitting.families import CORE, Family, family_named
 from relfit.fitting.nonparametric.ranks import median_ranks
 from relfit.log.lifedata import LifeData
 
-__all__ = ["moments", "rank_regression"]
-
 Codes = npt.NDArray[np.int8]
 
 # coefficients of e**2, e**3, ... in log gamma(1 + 2 e) - 2 log gamma(1 + e)

@@ -15,9 +15,6 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import key_columns
 from relfit.fitting.estimates import FamilyEstimates
 
-__all__ = ["comparable", "compare", "describe", "ranking", "weights"]
-
-
 _AS_GOOD_AICC = 2.0
 
 

@@ -26,8 +26,6 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
 
-__all__ = ["FamilyFit"]
-
 
 class FamilyFit(FamilyEstimates, Result):
     """One distribution fitted to every group; arrays have one entry per group.
@@ -255,7 +253,7 @@ class FamilyFit(FamilyEstimates, Result):
 
     @cached_property
     def _distances(self) -> FloatArray:
-        return distances_of(self.family, self.parameter_array, self.ok, self.lives, self.ordered)
+        return distances_of(self.family, self.parameter_array, self.ok, self.lives)
 
     @property
     def ks(self) -> FloatArray:
@@ -344,9 +342,7 @@ class FamilyFit(FamilyEstimates, Result):
     def take(self, positions: Sequence[int]) -> FamilyFit:
         """The fits of the groups at these positions."""
         chosen = np.asarray(positions, dtype=np.int64)
-        return replace(
-            self, lives=self.lives.take(chosen.tolist()), estimates=self.estimates.take(chosen), ordered=None
-        )
+        return replace(self, lives=self.lives.take(chosen.tolist()), estimates=self.estimates.take(chosen))
 
     def columns(self) -> dict[str, Any]:
         """All results of this distribution, one array per column."""

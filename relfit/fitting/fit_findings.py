@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit
 
 
-__all__ = ["finding"]
-
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FEW = 20  # failures below which a test seldom rejects a wrong distribution

@@ -22,8 +22,6 @@ from relfit.fitting.interval_quantities import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
 
-__all__ = ["Fits"]
-
 
 class Fits(Result):
     """Several distributions fitted to the same groups.

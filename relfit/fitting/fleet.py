@@ -17,8 +17,6 @@ from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["fit_fleet"]
-
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
 _AT_ONCE = 30_000  # lives at points of the quadrature, whose densities are held at a time

@@ -11,7 +11,6 @@ import pandas as pd
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import SortedLives, sort_lives
 from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.fitting import status
@@ -22,14 +21,10 @@ from relfit.fitting.goodness import (
     DISTANCES,
     STATISTICS,
     chi_square_of_hazards,
-    distances,
     distances_of_hazards,
     tabulated_p,
 )
 from relfit.log.lifedata import LifeData
-
-__all__ = ["SOURCES", "TESTS", "Goodness", "distances_of", "goodness_of", "resamples_checked"]
-
 
 TESTS = (*DISTANCES, "chi2")
 SOURCES = {
@@ -93,7 +88,6 @@ def distances_of(
     parameters: FloatArray,
     fitted: npt.NDArray[np.bool_],
     lives: LifeData,
-    ordered: SortedLives | None = None,
     workers: int | None = None,
 ) -> FloatArray:
     """Distances of the fitted distributions, columns as `relfit.fitting.goodness.STATISTICS`; NaN where not defined.
@@ -102,13 +96,8 @@ def distances_of(
     """
     if lives.upper is not None:
         return np.full((lives.n_groups, len(STATISTICS)), np.nan)
-    if lives.plain and family.name in CORE:
-        if ordered is None:
-            ordered = sort_lives(lives.durations, lives.observed, lives.offsets, workers)
-        values = distances(family.name, parameters, fitted, ordered, workers)
-    else:
-        hazards = spent_hazards(family, parameters, lives)
-        values = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
+    hazards = spent_hazards(family, parameters, lives)
+    values = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
     values[lives.n_zeros > 0, STATISTICS.index("ad")] = np.nan
     return values
 

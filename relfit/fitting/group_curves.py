@@ -12,8 +12,6 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Distribution
 
-__all__ = ["GroupCurves"]
-
 
 class _HasDistribution(Protocol):
     @property

@@ -16,9 +16,6 @@ from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours
 from relfit.fitting.families import Family
 
-__all__ = ["QUANTITIES", "FitQuantity", "no_quantity", "quantity_named"]
-
-
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 _Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[float, float]]
 _SCALES: dict[str, _Scale] = {

@@ -17,8 +17,6 @@ from relfit.fitting.interval_quantities import FitQuantity, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
 
-__all__ = ["KINDS", "interval_of"]
-
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 
 _PROFILE = Remedy("use kind='profile'", "use --kind profile")

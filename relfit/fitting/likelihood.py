@@ -19,8 +19,6 @@ from relfit.base.numeric.ordering import changes
 from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
-__all__ = ["LogLikelihood", "log_interval"]
-
 
 def log_interval(distribution: Family, lower: FloatArray, upper: FloatArray) -> FloatArray:
     """Log of the probability of failing in ``(lower, upper]``, without cancellation in either tail."""

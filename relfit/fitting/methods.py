@@ -19,8 +19,6 @@ from relfit.fitting.families import CORE, Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["METHODS", "bias_corrected_shape", "method_named"]
-
 _ML = Remedy("use method='ml'", "use --method ml")
 Codes = npt.NDArray[np.int8]
 

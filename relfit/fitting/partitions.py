@@ -16,8 +16,6 @@ from relfit.base.errors import ArgumentError, DataError
 if TYPE_CHECKING:
     from dask.dataframe import DataFrame
 
-__all__ = ["fit_partitions", "is_dask"]
-
 
 def is_dask(value: object) -> TypeGuard[DataFrame]:
     """Whether `value` is a Dask DataFrame, without importing Dask.

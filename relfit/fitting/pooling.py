@@ -26,8 +26,6 @@ from relfit.fitting.fleet import fit_fleet
 from relfit.fitting.group_curves import GroupCurves
 from relfit.log.lifedata import LifeData
 
-__all__ = ["PooledFit", "pool"]
-
 
 class PooledFit(GroupCurves, Result):
     """Parameters of every group after pooling, and how far each was shrunk towards the fleet.

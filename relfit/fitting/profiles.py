@@ -20,8 +20,6 @@ from relfit.base.numeric.newton import maximise, whitening
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["border", "profile_limits"]
-
 FloatArray = npt.NDArray[Any]
 Transformed = Callable[[FloatArray], FloatArray]  # free coordinates (trials, groups, k) to values (trials, groups)
 

@@ -5,20 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "ALL_CENSORED",
-    "FEW",
-    "MEANING",
-    "NOT_APPLICABLE",
-    "NOT_CONVERGED",
-    "NO_MAXIMUM",
-    "NO_VARIANCE",
-    "OK",
-    "TOO_FEW",
-    "ZEROS",
-    "words",
-]
-
 OK = 0
 TOO_FEW = 1
 ALL_CENSORED = 2

@@ -17,8 +17,6 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.io.raw_lines import check_pattern
 
-__all__ = ["AlertRules", "Rules", "rules_of"]
-
 Rules = str | Path | dict[str, Any] | None
 """A TOML file of rules, or its content; None for the reader's own."""
 

@@ -24,8 +24,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "backblaze"
 _NEEDED = ("date", "serial_number", "failure")
 _PLACE = ("datacenter", "cluster_id", "vault_id", "pod_id", "pod_slot_num")  # only in the files of later years

@@ -19,8 +19,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "blue_gene"
 _NEEDED = ("SEVERITY", "EVENT_TIME", "LOCATION")
 

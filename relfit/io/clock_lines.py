@@ -16,8 +16,6 @@ from relfit.base.arrays import BoolArray, IntArray
 from relfit.io.parsing.stamps import Stamps
 from relfit.io.parsing.times import localised
 
-__all__ = ["Clock", "in_order", "instants_of", "stamps_without_year", "turns"]
-
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
 _SORTED, _BY_CODE = np.sort(_CODES).astype(np.int32), np.argsort(_CODES) + 1

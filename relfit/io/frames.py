@@ -33,20 +33,6 @@ if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
     from relfit.log.tables import Window
 
-__all__ = [
-    "NODELESS",
-    "events_frame",
-    "lifetimes_frame",
-    "open_outages",
-    "outside_window",
-    "population_frame",
-    "seen_population",
-    "source_of",
-    "text_column",
-    "with_nodeless",
-    "with_nodes",
-]
-
 NODELESS = ("system", "node", "ignore")
 """Readings of records that name neither a node nor their scope."""
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")

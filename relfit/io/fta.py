@@ -30,8 +30,6 @@ from relfit.io.parsing.times import check_zone, since_1970
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Window
 
-__all__ = ["READER", "trace_in"]
-
 _NAME = "fta"
 _TABLES = ("event_trace", "component", "node", "platform")
 _KEYS = ("platform_id", "node_id", "component_id")

@@ -7,8 +7,6 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 
-__all__ = ["Hosts", "hosts"]
-
 _MOST = 1_000_000
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 _ONE_BRACKET = re.compile(r"([^,\[\]]*)\[([^,\[\]]+)\]([^,\[\]]*)")

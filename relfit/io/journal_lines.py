@@ -20,8 +20,6 @@ from relfit.io.reader import Reader
 from relfit.io.syslog_lines import READER as SYSLOG
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "journal"
 _DMESG = re.compile(rb"\[(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ([A-Z][a-z]{2}) +(\d{1,2}) (\d\d:\d\d:\d\d) (\d{4})\] ?(.*)")
 _SEL = re.compile(rb" *[0-9a-f]+ \| (\d\d)/(\d\d)/(\d{4}|\d\d) *\| (\d\d:\d\d:\d\d)( UTC)? *\| ?(.*)")

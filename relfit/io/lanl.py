@@ -23,8 +23,6 @@ from relfit.io.parsing.times import UTC, check_zone, clock_times, spans, unsaid
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Window
 
-__all__ = ["READER"]
-
 _NAME = "lanl"
 _TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")

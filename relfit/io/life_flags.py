@@ -12,8 +12,6 @@ from relfit.io.parsing.flag_words import ended_flags
 from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.table_mapping import COMMON_NAMES, guessed
 
-__all__ = ["UNFLAGGED", "ended", "flag_of_lives"]
-
 _ONLY_OF_LIVES = ("obs", "event_observed", "died", "dead", "delta", "status")
 """Names of flags beside durations; in other tables they may be anything."""
 UNFLAGGED = (

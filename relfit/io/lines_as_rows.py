@@ -14,8 +14,6 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.raw_lines import blocks_of_lines, check_pattern
 
-__all__ = ["NoMatchError", "rows_of_lines"]
-
 
 class NoMatchError(NoRowsError):
     """A file none of whose lines matches a pattern."""

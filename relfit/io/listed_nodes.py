@@ -15,8 +15,6 @@ from relfit.io.table_columns import Columns
 from relfit.log.failurelog import Window
 from relfit.log.tables import pairs
 
-__all__ = ["listed"]
-
 _QUIET = 0.1  # time before the first record, as a share of the time after it, above which it is doubted
 _UNLIKELY = 1e-4
 

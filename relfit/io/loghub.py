@@ -21,8 +21,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "loghub"
 _HEAD = re.compile(r"(\S+) (\d{9,10}) \d{4}\.\d\d\.\d\d (\S+) ")
 _LINE = r"^(?P<tag>\S+) (?P<time>\d{9,10}) \d{4}\.\d\d\.\d\d (?P<node>\S+) (?P<message>.*)$"

@@ -22,8 +22,6 @@ from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "machine_events"
 _ROW = re.compile(r"^\d+,\d+,[012],[^,]*,[\d.]*,[\d.]*\s*$")
 _NAMES_2019 = ("time", "machine_id", "type")

@@ -14,8 +14,6 @@ from relfit.io.frames import text_column
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import NOT_SEEN, pairs
 
-__all__ = ["joint_window", "merge"]
-
 _SAME = ["system", "node", "start", "cause", "scope"]
 
 

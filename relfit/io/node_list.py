@@ -19,8 +19,6 @@ from relfit.io.parsing.times import are_times, unsaid
 from relfit.io.table_columns import Columns, check_column, with_key
 from relfit.io.table_mapping import COMMON_NAMES, SINGLE_NAMES, guessed
 
-__all__ = ["IN_SERVICE", "NodeList", "differing_in_case"]
-
 IN_SERVICE = {
     "entered": (
         *("entered", "entered_at", "installed", "installed_at", "installed_on", "install_date", "installation_date"),

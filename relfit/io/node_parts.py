@@ -27,8 +27,6 @@ from relfit.io.relfit_parquet import damage_named, events_keep_the_rules, opened
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
-__all__ = ["NodeParts", "set_apart"]
-
 _ROWS = 1_000_000  # rows per part
 _MOST_PARTS = 256  # files that a process has open
 _STAMP = pa.timestamp("ns", tz="UTC")

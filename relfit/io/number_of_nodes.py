@@ -17,8 +17,6 @@ from relfit.io.table_mapping import TableMapping, mapping_of
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import NOT_SEEN
 
-__all__ = ["filled_up", "of_all_files", "refuse_a_list_too"]
-
 
 def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
     """The `read` of several contents from that of one; ``n_nodes`` is the number of nodes of all of them together."""

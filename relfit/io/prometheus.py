@@ -33,8 +33,6 @@ from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER", "log_of_samples"]
-
 _NAME = "prometheus"
 _GAP = 2.5  # usual sampling steps; a longer step is a gap
 _LARGEST = 8.8e9

@@ -17,8 +17,6 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.opening import Content, encoding_of
 from relfit.io.parsing.text_content import valid
 
-__all__ = ["LineBlock", "blocks_of_lines", "check_pattern"]
-
 _BLOCK = 8 << 20
 _SAMPLED = 1 << 16  # bytes between two lines whose times are looked at
 _LONGEST = 1 << 20  # bytes per line

@@ -21,8 +21,6 @@ from relfit.io.up_and_down import StateOutages
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import REJECTED_COLUMNS, Source
 
-__all__ = ["RawFailures", "RecordTally"]
-
 _SHOWN = 200
 _SYSTEM = "system"
 

@@ -10,8 +10,6 @@ from relfit.io.merging import merge
 from relfit.io.parsing.opening import Content, refuse_archive
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Reader", "one_by_one"]
-
 
 @dataclass(frozen=True)
 class Reader:

@@ -29,17 +29,6 @@ from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import check_log
 
-__all__ = [
-    "READER",
-    "Stored",
-    "damage_named",
-    "events_keep_the_rules",
-    "opened",
-    "population_keeps_the_rules",
-    "recognises",
-    "write",
-]
-
 _NAME = "relfit"
 _MARK = b"relfit.log"
 _VERSION = 1

@@ -10,8 +10,6 @@ from relfit.base.units import nanoseconds
 from relfit.io.parsing.rows import category
 from relfit.io.table_columns import Columns
 
-__all__ = ["reject_repeated"]
-
 
 def reject_repeated(
     columns: Columns, node: pd.Series, start: pd.Series, others: dict[str, pd.Series], failing: BoolArray | None = None

@@ -24,8 +24,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "sacct"
 _NEEDED = ("JobID", "State", "End", "NodeList")
 

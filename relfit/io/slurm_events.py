@@ -27,8 +27,6 @@ from relfit.io.reader import Reader
 from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER", "log_of_node_events", "read_node_events"]
-
 _NAME = "slurm_events"
 _NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
 _STAMP = re.compile(r"\d{4}-\d\d-\d\dT|\d{5,}$|Unknown$|0$|None$")

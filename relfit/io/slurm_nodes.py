@@ -27,8 +27,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["MOMENT", "READER", "down_and_meant", "instant"]
-
 _NAME = "slurm_nodes"
 _NODE = re.compile(r"^\s*NodeName=(?P<name>\S+)")
 _KEY = re.compile(r"(?<!\S)([A-Z][A-Za-z]*)=")

@@ -23,8 +23,6 @@ from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "slurmctld"
 _STAMP = re.compile(r"\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?\] ")
 _TIME = r"^\[(?P<time>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?)\]"

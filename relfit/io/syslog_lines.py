@@ -28,8 +28,6 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["READER"]
-
 _NAME = "syslog"
 _PRIORITY = r"(?:<\d{1,3}>1? ?)?"
 _OLD = re.compile(rf"{_PRIORITY}(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d \S+ ")

@@ -42,8 +42,6 @@ from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import pair_codes, pairs
 
-__all__ = ["READER"]
-
 _NAME = "table"
 _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds

@@ -38,8 +38,6 @@ from relfit.io.table_mapping import (
 from relfit.io.up_and_down import states
 from relfit.log.tables import EVENT_COLUMNS, LIFETIME_COLUMNS, POPULATION_COLUMNS
 
-__all__ = ["PARTS", "Columns", "check_column", "mapping_words", "with_key"]
-
 _RESERVED = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 _LONGEST = 2.5e6  # hours
 _LATEST_DATE = 9_000_000_000  # seconds; the year 2255

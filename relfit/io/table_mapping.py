@@ -16,17 +16,6 @@ from relfit.io.parsing.rows import cell_text
 from relfit.io.parsing.settings import read_settings
 from relfit.io.parsing.times import are_times
 
-__all__ = [
-    "COMMON_NAMES",
-    "SINGLE_NAMES",
-    "WINDOW",
-    "TableMapping",
-    "guessed",
-    "mapping_of",
-    "plain",
-    "without_false_times",
-]
-
 WINDOW = "the window observed is window_start and window_end"
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": (

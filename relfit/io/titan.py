@@ -22,8 +22,6 @@ from relfit.io.parsing.times import check_zone, clock_times, spans
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Window
 
-__all__ = ["READER"]
-
 _NAME = "titan"
 _TIMEZONE = "America/New_York"
 _NEEDED = ("SN", "location", "insert", "remove", "duration", "out", "event")

@@ -12,8 +12,6 @@ import numpy.typing as npt
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.numeric.ordering import changes
 
-__all__ = ["DOWN", "UP", "StateOutages", "outages_between", "states"]
-
 DOWN = (
     "down",
     "offline",

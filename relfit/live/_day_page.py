@@ -19,8 +19,6 @@ from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
 from relfit.study import Study
 
-__all__ = ["day_page"]
-
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table
 _FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on

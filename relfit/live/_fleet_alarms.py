@@ -14,13 +14,16 @@ import pandas as pd
 from relfit.base.arguments import positive
 from relfit.base.errors import ArgumentError
 from relfit.fleet.surveillance import WatchedFleet
-from relfit.live.forecast_alarms import missed_forecasts, short_stock
+from relfit.live.alarm_texts import (
+    missed_forecasts,
+    node_episodes,
+    rate_episodes,
+    repair_episodes,
+    repeat_episodes,
+    short_stock,
+)
 from relfit.live.live_records import Alarm, Episode
-from relfit.live.node_alarms import node_episodes, repeat_episodes
-from relfit.live.rate_alarms import rate_episodes, repair_episodes
 from relfit.log.failurelog import FailureLog
-
-__all__ = ["SHARES", "alarm_history", "fleet_alarms"]
 
 SHARES = {
     "system": 0.18,

@@ -7,8 +7,6 @@ import pandas as pd
 
 from relfit.study import Study
 
-__all__ = ["DRAWS", "HORIZONS", "forecast_record"]
-
 DRAWS, HORIZONS = 1000, ("7d", "30d")
 """Random futures of a forecast, and its horizons."""
 _COLUMNS = {"name": "system", "horizon": "horizon_hours", "incidents": "mean"}

@@ -13,8 +13,6 @@ from relfit.live.prometheus_metrics import escaped
 from relfit.live.sources.source_base import missing_extra
 from relfit.live.sources.source_errors import SourceError
 
-__all__ = ["post_alerts"]
-
 _STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
 _SECONDS = 30.0
 

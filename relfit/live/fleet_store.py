@@ -20,8 +20,6 @@ from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_
 from relfit.live.store_schema import KEY, prepare
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["FleetStore"]
-
 _KEY = ", ".join(f"e.{name}" for name in KEY)
 _SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
 _SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "cause")

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from relfit.base.writing import complete
 
-__all__ = ["write_dashboard"]
-
 
 def write_dashboard(path: str | Path) -> None:
     """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported.

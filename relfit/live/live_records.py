@@ -9,8 +9,6 @@ import pandas as pd
 
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["Alarm", "Episode", "Fetched", "Gone", "in_zone", "stamp"]
-
 Gone = tuple[str, bool, int]
 """What a source no longer has, in a sentence, whether it stays stored all the same, and how many records left."""
 

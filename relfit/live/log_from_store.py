@@ -19,8 +19,6 @@ from relfit.live.store_rows import utc_stamps
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
-__all__ = ["stored_log"]
-
 _MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
 _TEXTS = ("system", "node", "cause", "scope", "unit")
 

@@ -14,8 +14,6 @@ from relfit.base.writing import complete
 from relfit.live.live_records import Alarm
 from relfit.study import Study
 
-__all__ = ["METRICS", "escaped", "write_metrics"]
-
 METRICS = {
     "relfit_round_timestamp_seconds": "When the last round ended.",
     "relfit_alarm_since_timestamp_seconds": "Since when an alarm stands.",

@@ -12,8 +12,6 @@ from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm
 from relfit.live.watch_settings import WatchSettings
 
-__all__ = ["SHARE", "source_alarms"]
-
 SHARE = 0.1
 """Share of the allowed false alarms of a year for sources."""
 _HOUR = pd.Timedelta("1h")

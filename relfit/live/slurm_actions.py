@@ -26,8 +26,6 @@ from relfit.fleet._slurm import is_host, plain_reason, slurm_nodes
 from relfit.live.live_records import Alarm
 from relfit.study import Study
 
-__all__ = ["Drains", "apply_drains", "drains_of", "undo_drains", "write_slurm"]
-
 MARK = "relfit watch: "
 """Start of the reason of a node that relfit drained: no other drain is ever undone."""
 _COLUMNS = ("node", "reason", "done", "command")

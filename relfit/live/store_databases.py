@@ -19,8 +19,6 @@ from relfit.live.sources.source_base import missing_extra, password_from
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Database", "DuckDatabase", "PostgresDatabase", "opened"]
-
 _MEMORY = "512MB"
 _BATCH = 250_000  # rows held as text at a time
 _ROWS = 100_000  # rows sent at a time

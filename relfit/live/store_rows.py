@@ -14,17 +14,6 @@ from relfit.live.store_schema import KEY, unit_of
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS
 
-__all__ = [
-    "MOST_ATTRIBUTES",
-    "event_rows",
-    "merged_nodes",
-    "naive_stamps",
-    "node_rows",
-    "parts_of",
-    "pieces_of",
-    "utc_stamps",
-]
-
 MOST_ATTRIBUTES = 50
 """Largest number of attributes of a log that are stored, the first by name."""
 _TOGETHER = 500_000  # records stored at a time

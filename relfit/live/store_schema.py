@@ -9,8 +9,6 @@ from relfit.io.table_columns import PARTS
 from relfit.io.table_mapping import plain
 from relfit.live.store_databases import Database
 
-__all__ = ["KEY", "STEPS", "prepare", "unit_of"]
-
 KEY = ("system", "node", "began", "cause", "scope", "unit")
 """Columns that identify a record; a missing text is empty."""
 

@@ -23,8 +23,6 @@ from relfit.io import read
 from relfit.live.sources.file_source import FileSource
 from relfit.live.watch_settings import read_watch_settings
 
-__all__ = ["write_settings"]
-
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
 _LATELY = pd.Timedelta("90d")  # a table that ends before is not written any more
 _WAIT = 10.0  # seconds to wait for Slurm's first answer

@@ -20,8 +20,6 @@ from relfit.live.watch_results import Round
 from relfit.live.watch_settings import WatchSettings
 from relfit.study import Study
 
-__all__ = ["write_outputs"]
-
 
 def write_outputs(
     settings: WatchSettings, result: Round, study: Study | None, previous: Sequence[Alarm], store: FleetStore

@@ -10,8 +10,6 @@ from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.live.live_records import Alarm
 
-__all__ = ["Round", "WatchStatus"]
-
 _WEEK = pd.Timedelta("7d")
 
 

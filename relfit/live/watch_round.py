@@ -24,8 +24,6 @@ from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings
 from relfit.study import Study
 
-__all__ = ["watch", "watch_status"]
-
 Progress = Callable[[str, float], None]
 _AGAIN = "its settings changed: it was read again, and records that it no longer gives for that time were removed"
 _UNREAD = "its settings changed: it was read again; records stay stored where the former settings cannot read it"

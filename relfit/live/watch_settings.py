@@ -18,8 +18,6 @@ from relfit.io.parsing.times import check_zone
 from relfit.live.sources import SOURCES, SourceBase
 from relfit.live.sources.source_base import FilePath, Located, PlainUrl, without_password
 
-__all__ = ["AlarmSettings", "OutputSettings", "WatchSettings", "read_watch_settings"]
-
 
 class AlarmSettings(Model):
     """The allowed number of false alarms, and the parts in stock."""

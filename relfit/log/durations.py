@@ -22,9 +22,6 @@ from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
 from relfit.log.tables import Tables, group_codes, made_once
 
-__all__ = ["Durations", "Rules", "times_by_cause", "times_to_failure", "times_to_repair"]
-
-
 _CHOICES = {
     "origin": ("failure", "repair"),
     "first": ("known", "always", "never"),

@@ -12,9 +12,6 @@ from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.hours_of_arrays import hours_of_array
 
-__all__ = ["FURTHER", "Groups", "as_column", "checked", "known_names", "parts_of", "reject_columns"]
-
-
 Groups: TypeAlias = Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike]
 """An array for each group: by its label, or in sequence."""
 

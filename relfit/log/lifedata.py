@@ -17,8 +17,6 @@ from relfit.base.results import Result, key_columns
 from relfit.base.text import count
 from relfit.log.lifechecks import FURTHER, Groups, as_column, checked, known_names, parts_of, reject_columns
 
-__all__ = ["LifeData"]
-
 _FLAGS = ("observed", "stationary")
 
 

@@ -20,21 +20,6 @@ from relfit.base.text import duration
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.tables import POPULATION_COLUMNS, Tables, Window, group_codes, made_once, pairs
 
-__all__ = [
-    "Outages",
-    "Watched",
-    "clock_step",
-    "node_codes",
-    "node_values",
-    "of_whole_system",
-    "outages_of",
-    "system_outages_of",
-    "timed_repairs",
-    "unknown_scope",
-    "watched_of",
-]
-
-
 _NONE = np.array([None], dtype=object)
 _COARSE = 0.1  # step of a clock relative to the mean repair, from which many repairs begin and end in one step
 _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLUMNS} - {"system", "node"}

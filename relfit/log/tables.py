@@ -22,26 +22,6 @@ from relfit.base.text import count
 from relfit.base.units import instant
 from relfit.log.unseen_nodes import question_of, unseen
 
-__all__ = [
-    "EVENT_COLUMNS",
-    "FAILED_AGAIN",
-    "LIFETIME_COLUMNS",
-    "NOT_SEEN",
-    "POPULATION_COLUMNS",
-    "REJECTED_COLUMNS",
-    "STILL_GOING_ON",
-    "Source",
-    "Tables",
-    "Window",
-    "check_log",
-    "first_of_pairs",
-    "group_codes",
-    "made_once",
-    "pair_codes",
-    "pairs",
-    "places_of_pairs",
-]
-
 NOT_SEEN = "not seen"  # what nodes are called of which only the number is known, with a number of their own
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")

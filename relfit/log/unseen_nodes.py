@@ -6,8 +6,6 @@ import math
 
 from relfit.base.text import count
 
-__all__ = ["question_of", "unseen"]
-
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 
 

@@ -21,8 +21,6 @@ from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.job_rate import JobRate, rate_of_job
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["HOURS", "WhatIf", "what_if"]
-
 HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
 _STEP = 2  # ratio of successive sizes
 _NEARLY = 0.02  # difference of probabilities below which failures count as evenly spread

@@ -18,8 +18,6 @@ from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures,
 from relfit.fleet.calibration.failures_by_scope import counted_share
 from relfit.fleet.incident_scopes import SCOPES
 
-__all__ = ["JobRate", "rate_of_job", "repairs_in_words", "until_all_are_up", "wait_for_repair"]
-
 _TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
 _NEVER = 1e9  # hours: more than a hundred thousand years

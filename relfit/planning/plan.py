@@ -8,8 +8,6 @@ import pandas as pd
 
 from relfit.base.results import Result
 
-__all__ = ["NOISE", "Plan", "contradictions", "limits", "of_stable_period"]
-
 NOISE = "Intervals cover the uncertainty of the parameters alone, not a future that differs from the log."
 _BAD_WEEKS = "More is lost in bad weeks than the plan says, and less in good ones."
 _STEADY = (

@@ -15,8 +15,6 @@ from relfit.base.errors import ArgumentError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot"]
-
 
 @singledispatch
 def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["backtest"]
 
 
 @plot.register(Backtest)
@@ -67,9 +65,7 @@ def _forecasts(result: Backtest, system: str | None, ax: Axes) -> Axes:
     wide = max(float(x[-1] - x[0]), 1.0)
     style.dates(ax, np.array([x[0] - 0.02 * wide, x[-1] + 0.02 * wide]))
     name = count(round(float(rows["horizon"].iloc[0]) / 24.0), "day")
-    style.finish(ax, style.headline(result), "", f"failures of the next {name}")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, style.headline(result), "", f"failures of the next {name}", below=2)
 
 
 def _jobs(result: Backtest, ax: Axes) -> Axes:
@@ -82,28 +78,11 @@ def _jobs(result: Backtest, ax: Axes) -> Axes:
     ax.plot(ends, ends, color=style.GREY, linewidth=1.0, zorder=1)
     for i, size in enumerate(np.unique(jobs["size"])):
         rows = jobs[jobs["size"] == size]
-        ax.plot(
-            rows["predicted"],
-            rows["seen"],
-            marker="o",
-            linestyle="",
-            markersize=3.5,
-            alpha=0.5,
-            color=style.PALETTE[i % len(style.PALETTE)],
-            label=count(int(size), "node"),
-        )
+        colour, label = style.PALETTE[i % len(style.PALETTE)], count(int(size), "node")
+        ax.plot(rows["predicted"], rows["seen"], "o", markersize=3.5, alpha=0.5, color=colour, label=label)
     reach = np.maximum(np.stack([curve["seen"] - curve["low"], curve["high"] - curve["seen"]]), 0.0)
-    ax.errorbar(
-        curve["predicted"],
-        curve["seen"],
-        yerr=reach,
-        color=style.INK,
-        marker="s",
-        markersize=4,
-        linewidth=1.2,
-        capsize=2.5,
-        label="mean",
-    )
+    look: dict[str, Any] = {"color": style.INK, "marker": "s", "markersize": 4, "linewidth": 1.2, "capsize": 2.5}
+    ax.errorbar(curve["predicted"], curve["seen"], yerr=reach, label="mean", **look)
     ax.set_xlim(*ends)
     ax.set_ylim(*ends)
     said, before = result.brier()

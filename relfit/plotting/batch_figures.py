@@ -14,8 +14,6 @@ from relfit.simulation.batch.batch_results import BatchRun
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["batch_states", "gantt"]
-
 _DAY = 86400.0
 _COLOURS = style.PALETTE[:-1]  # without vermilion, which marks failures
 _MOST = 20_000
@@ -36,19 +34,15 @@ def batch_states(run: BatchRun, ax: Axes | None = None) -> Axes:
     unit, name = (_DAY, "days") if run.now > 3.0 * _DAY else (3600.0, "hours")
     time = states["time"].to_numpy() / unit
     busy, down = states["busy"].to_numpy(), states["down"].to_numpy()
-    ax.fill_between(time, busy, step="post", color=style.BLUE, alpha=0.85, linewidth=0, label="busy nodes")
-    ax.fill_between(
-        time, run.n_nodes - down, run.n_nodes, step="post", color=style.VERMILION, linewidth=0, label="failed nodes"
-    )
+    style.band(ax, time, busy, 0.0, style.BLUE, "busy nodes", alpha=0.85, step="post")
+    style.band(ax, time, run.n_nodes - down, run.n_nodes, style.VERMILION, "failed nodes", alpha=1.0, step="post")
     ax.set_ylim(0.0, 1.02 * run.n_nodes)
     queue = ax.twinx()  # thousands of jobs may wait for a few nodes
     queue.step(time, states["waiting"], where="post", color=style.INK, linewidth=0.9)
     ax.plot([], [], color=style.INK, linewidth=0.9, label="jobs in the queue (right)")
     queue.set_ylim(0.0, 1.02 * max(1, int(states["waiting"].max())))
     queue.set_ylabel("jobs in the queue")
-    style.finish(ax, style.headline(run), f"time ({name})", "nodes")
-    style.legend_below(ax, 3)
-    return ax
+    return style.finish(ax, style.headline(run), f"time ({name})", "nodes", below=3)
 
 
 def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
@@ -86,16 +80,9 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
         attempts["job"], attempts["start"] / unit, end / unit, attempts["outcome"], attempts["spans"], strict=True
     ):
         for first, size in spans:
-            ax.add_patch(
-                Rectangle(
-                    (start, first),
-                    stop - start,
-                    size,
-                    facecolor=_COLOURS[job % len(_COLOURS)],
-                    edgecolor="white",
-                    linewidth=0.6,
-                )
-            )
+            colour = _COLOURS[job % len(_COLOURS)]
+            box = Rectangle((start, first), stop - start, size, facecolor=colour, edgecolor="white", linewidth=0.6)
+            ax.add_patch(box)
             if len(attempts) <= _LABELLED:
                 ax.text((start + stop) / 2, first + size / 2, str(names[job]), ha="center", va="center", fontsize=8.5)
             if outcome == "killed by a failure":
@@ -105,5 +92,4 @@ def gantt(run: BatchRun, ax: Axes | None = None) -> Axes:
         ax.add_patch(Rectangle((time / unit, node), width, 1, facecolor=style.GREY, edgecolor="none"))
     ax.set_xlim(0.0, max(run.now / unit, 1e-9))
     ax.set_ylim(0.0, run.n_nodes)
-    style.finish(ax, style.headline(run), f"time ({name})", "node")
-    return ax
+    return style.finish(ax, style.headline(run), f"time ({name})", "node")

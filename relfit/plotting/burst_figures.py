@@ -14,8 +14,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["bursts"]
-
 _MARKS = "osD^"
 
 

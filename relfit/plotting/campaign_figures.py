@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = [
-    "campaign_map",
-    "campaign_pareto",
-    "campaign_tornado",
-    "costs_of_ownership",
-    "response_curve",
-    "sobol_indices",
-]
-
 _MARKERS = "osD^vP"
 _CURVES, _WIDE = 8, 32  # most curves; longest label in a legend of two columns
 
@@ -200,9 +191,7 @@ def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs:
     for axis in (ax.xaxis, ax.yaxis):
         style.thousands(axis)
     x_name, y_name = (f"{_axis_label(result, name)}, {side} is good" for name, side in sides.items())
-    style.finish(ax, message, x_name, y_name)
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, message, x_name, y_name, below=2)
 
 
 def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output: str | None = None) -> Axes:
@@ -244,9 +233,7 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
     message = (
         f"{_words(str(table['total'].idxmax()))} explains most of the variance of {_words(output or result.output)}"
     )
-    style.finish(ax, message, "", "share of the variance")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, message, "", "share of the variance", below=2)
 
 
 @plot.register(Ownership)
@@ -267,6 +254,4 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
     ax.invert_yaxis()
     ax.locator_params(axis="x", nbins=5)
     style.thousands(ax.xaxis)
-    style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "")
-    style.legend_below(ax, 3)
-    return ax
+    return style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "", below=3)

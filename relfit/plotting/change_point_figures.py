@@ -17,8 +17,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["change_points"]
-
 _MOST_BINS, _MOST_MARKS = 90, 3
 _LINE = 0.16  # height of a line of text in the report's picture, as a share of the axis
 _UNITS = (("day", 24.0), ("week", 168.0), ("month", 730.5), ("year", HOURS_PER_YEAR))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["waste_over_interval"]
 
 _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
 
@@ -34,39 +32,19 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
     ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
     if plan.n_draws:
-        label = f"{percent(plan.level)} interval of the rate"
-        ax.fill_between(x, low, high, color=style.BLUE, alpha=0.15, linewidth=0, label=label)
+        style.band(ax, x, low, high, style.BLUE, f"{percent(plan.level)} interval of the rate")
     if np.isfinite(plan.every_limits[0]):
-        ax.axvspan(
-            *(end * scale for end in plan.every_limits),
-            color=style.ORANGE,
-            alpha=0.22,
-            linewidth=0,
-            label="interval of the best one",
-        )
-    ax.plot(
-        [plan.checkpoint_every * scale],
-        [100.0 * plan.waste],
-        "o",
-        color=style.VERMILION,
-        markersize=8,
-        label=f"best: {duration(plan.checkpoint_every)}",
-        zorder=5,
-    )
+        low_end, high_end = (end * scale for end in plan.every_limits)
+        ax.axvspan(low_end, high_end, color=style.ORANGE, alpha=0.22, linewidth=0, label="interval of the best one")
+    best, label = plan.checkpoint_every * scale, f"best: {duration(plan.checkpoint_every)}"
+    ax.plot([best], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8, label=label, zorder=5)
     marks = {"Young 1974": "s", "Daly, higher order": "^"}
     rules = zip(*(plan.rules[name].tolist() for name in ("rule", "checkpoint_every", "waste")), strict=True)
     for rule, interval, waste in rules:
         if rule in marks and x[0] <= interval * scale <= x[-1] and 100.0 * waste < top:
-            ax.plot(
-                [interval * scale],
-                [100.0 * waste],
-                marks[rule],
-                color=style.INK,
-                markersize=6,
-                markerfacecolor="none",
-                label=f"{rule}: {duration(interval)}",
-                zorder=4,
-            )
+            look: dict[str, Any] = {"color": style.INK, "markersize": 6, "markerfacecolor": "none", "zorder": 4}
+            label = f"{rule}: {duration(interval)}"
+            ax.plot([interval * scale], [100.0 * waste], marks[rule], label=label, **look)
     own = plan.checkpoint.every
     if own is not None:
         place = own * scale
@@ -78,12 +56,9 @@ def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, float(first), float(last))
     ax.set_xlim(first, last)
     ax.set_ylim(0.0, top)
-    style.finish(ax, style.headline(plan), f"work between checkpoints ({unit})", "time that is lost (%)")
-    style.legend_below(ax, 2)
-    return ax
-
-
-# ---------------------------------------------------------------------- details
+    return style.finish(
+        ax, style.headline(plan), f"work between checkpoints ({unit})", "time that is lost (%)", below=2
+    )
 
 
 def _unit(hours: float) -> tuple[float, str]:

@@ -18,8 +18,6 @@ from relfit.plotting.event_figures import even_bars
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["clock_cycle", "failing_together"]
-
 _NAMED_PLACES = 4
 
 
@@ -61,16 +59,8 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     ends = np.concatenate([ratio[ratio > 0.0] / 1.5, low[low > 0.0] / 1.2, [0.5]])
     floor = max(float(ends.min()), 0.05)
     ax.set_xscale("log")
-    ax.barh(
-        place,
-        high - np.maximum(low, floor),
-        0.62,
-        left=np.maximum(low, floor),
-        color=style.ORANGE,
-        alpha=0.35,
-        linewidth=0,
-        label="95 % by chance",
-    )
+    low = np.maximum(low, floor)
+    ax.barh(place, high - low, 0.62, left=low, color=style.ORANGE, alpha=0.35, linewidth=0, label="95 % by chance")
     ax.axvline(1.0, color=style.ORANGE, linewidth=1.4)
     if np.isfinite(shuffled).any():
         ax.plot(shuffled / expected, place, "|", color=style.INK, ms=12, mew=1.6, label="mean of random logs")
@@ -89,9 +79,7 @@ def failing_together(result: Cofailures | Sequence[Cofailures], ax: Axes | None 
     verb = "fail together" if ratio[first] >= 1.05 else "do not fail together"
     message = f"Nodes of one {style.plain(scopes[first].per)} {verb}: {number(float(ratio[first]))} times as often"
     message += f" as independent ones within {duration(scopes[first].window)}"
-    style.finish(ax, message, "pairs of failures, times those by chance", "")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, message, "pairs of failures, times those by chance", "", below=2)
 
 
 def _short(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["causes", "even_bars", "events_over_time"]
 
 _CAUSES = 10  # most causes shown
 
@@ -34,17 +32,8 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     colours = iter(style.CAUSE_COLOURS * len(tally.causes))
     for cause, heights in zip(tally.causes, tally.counts.T, strict=True):
         colour = style.GREY if cause == NOT_STATED and len(tally.causes) > 1 else next(colours)
-        ax.bar(
-            edges[:-1],
-            heights,
-            np.diff(edges),
-            bottom=base,
-            align="edge",
-            color=colour,
-            edgecolor="white",
-            linewidth=0.4 if total.size <= 80 else 0.0,
-            label=style.plain(cause),
-        )
+        look: dict[str, Any] = {"color": colour, "edgecolor": "white", "linewidth": 0.4 if total.size <= 80 else 0.0}
+        ax.bar(edges[:-1], heights, np.diff(edges), bottom=base, align="edge", label=style.plain(cause), **look)
         base += heights
     style.dates(ax, edges, tally.unit not in ("quarter", "year"))
     several = len(tally.causes) > 1
@@ -54,9 +43,8 @@ def events_over_time(tally: TimeTally | FailureLog, ax: Axes | None = None) -> A
     message = f"{count(int(total.sum()), 'event')}: most in the {tally.unit} from {tally.edges[peak]:%Y-%m-%d} on "
     message += f"({total[peak]:,}), {np.median(total):,.0f} in a typical {tally.unit}"
     ax.yaxis.set_major_formatter("{x:,.10g}")
-    return style.finish(
-        ax, message, f"time ({tally.edges.tz})", f"events per {tally.unit}", several, ncols=2, loc="upper right"
-    )
+    x, y = f"time ({tally.edges.tz})", f"events per {tally.unit}"
+    return style.finish(ax, message, x, y, several, ncols=2, loc="upper right")
 
 
 @plot.register(CauseTally)
@@ -93,15 +81,6 @@ def even_bars(ax: Axes, place: np.ndarray, counts: np.ndarray, expected: np.ndar
     spread = 1.96 * np.sqrt(expected)
     high = expected + spread
     edges = np.append(place - 0.5, place[-1] + 0.5)
-    style.steps(
-        ax,
-        edges,
-        expected,
-        np.maximum(expected - spread, 0.0),
-        high,
-        colour=style.ORANGE,
-        alpha=0.35,
-        limits="even spread, 95 % by chance",
-        linewidth=1.6,
-    )
+    low, limits = np.maximum(expected - spread, 0.0), "even spread, 95 % by chance"
+    style.steps(ax, edges, expected, low, high, colour=style.ORANGE, alpha=0.35, limits=limits, linewidth=1.6)
     ax.set_ylim(0, max(float(counts.max()), float(high.max())) * 1.28)

@@ -19,8 +19,6 @@ from relfit.plotting.turnbull_figures import draw_bounds, masses
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["distributions", "probability_plot"]
-
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60
@@ -53,7 +51,6 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
     if position is None:
         return style.empty(ax, "No group of durations to show")
     begun, times, failed = _empirical(fits.lives.take([position]))
-    measure = _measure(fits)
     if not times.size:
         return style.empty(ax, f"{name}: no {'failure' if _ttf(fits) else 'repair'} was observed")
     seen = times[-1] * 1.6 if failed[-1] > 1.0 - 1e-9 else fits.lives.take([position]).durations.max()
@@ -68,15 +65,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
         values = np.asarray(fit.distribution[position].cdf(grid), dtype=float).ravel()
         ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.8, label=family)
         drawn.append((family, fit, np.interp(times, grid, values)))
-    ax.set_xscale("log")
-    style.decades(ax.xaxis, grid[0], grid[-1])
-    ax.set_xlim(grid[0], grid[-1])
-    ax.set_ylim(0, 1.02)
-    message = _fit_message(f"{name}, {measure}", drawn, position)
-    y = "fraction failed" if _ttf(fits) else "fraction repaired"
-    style.finish(ax, message, f"{measure} (hours)", y)
-    style.legend_below(ax, 2)
-    return ax
+    return _finish_shares(ax, fits, grid, _fit_message(f"{name}, {_measure(fits)}", drawn, position))
 
 
 def _every_group(fits: Fits, ax: Axes) -> Axes:
@@ -91,28 +80,24 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
     for family in fits.families:
         mark, mine = style.family_mark(family), rows[best.iloc[rows].to_numpy() == family]
         for nth, values in enumerate(fits[family].take(mine.tolist()).cdf(grid) if mine.size else ()):
-            ax.plot(
-                grid,
-                values,
-                color=mark.colour,
-                linestyle=mark.line,
-                linewidth=1.0,
-                alpha=0.5,
-                label=f"{family} ({(best == family).sum():,})" if nth == 0 else None,
-            )
+            label = f"{family} ({(best == family).sum():,})" if nth == 0 else None
+            ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.0, alpha=0.5, label=label)
     if not fits.lives.shared:
         begun, times, failed = _empirical(fits.lives.pooled())
         if times.size:
             _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), times[-1]), 2.2, "all together")
-    ax.set_xscale("log")
+    shown = f" ({rows.size} of {len(fits.groups):,} shown)" if rows.size < len(fits.groups) else ""
+    message = f"{_measure(fits)} of {len(fits.groups):,} groups, best distribution of each{shown}"
+    return _finish_shares(ax, fits, grid, message)
+
+
+def _finish_shares(ax: Axes, fits: Fits, grid: FloatArray, message: str) -> Axes:
+    """The axes of distribution functions over the times of `grid`."""
     style.decades(ax.xaxis, grid[0], grid[-1])
     ax.set_xlim(grid[0], grid[-1])
     ax.set_ylim(0, 1.02)
-    shown = f" ({rows.size} of {len(fits.groups):,} shown)" if rows.size < len(fits.groups) else ""
-    message = f"{_measure(fits)} of {len(fits.groups):,} groups, best distribution of each{shown}"
-    style.finish(ax, message, f"{_measure(fits)} (hours)", "fraction failed" if _ttf(fits) else "fraction repaired")
-    style.legend_below(ax, 2)
-    return ax
+    y = "fraction failed" if _ttf(fits) else "fraction repaired"
+    return style.finish(ax, message, f"{_measure(fits)} (hours)", y, below=2)
 
 
 @plot.register(FamilyFit)
@@ -171,7 +156,6 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
         ax.xaxis.set_major_locator(MaxNLocator(4))
         ax.xaxis.set_major_formatter("{x:,.10g}")
     else:
-        ax.set_xscale("log")
         line = np.geomspace(times[0] * 0.7, times[-1] * 1.4, 60)
         style.decades(ax.xaxis, line[0], line[-1])
         ax.set_xlim(line[0], line[-1])

@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["forecast"]
-
 _DAY = 24.0
 
 
@@ -41,23 +39,15 @@ def forecast(result: Forecast, ax: Axes | None = None) -> Axes:
     for i, row in reversed(list(enumerate(result.total.to_dict("records")))):
         share, until = width / row["horizon"], begin + row["horizon"] / _DAY
         colour = shades[i % len(shades)]
-        ax.fill_between(
-            [begin, until],
-            row["failures_low"] * share,
-            row["failures_high"] * share,
-            color=colour,
-            alpha=0.25,
-            linewidth=0,
-            label=f"next {_name(row['horizon'])}, {percent(result.level)}",
-        )
+        low, high = row["failures_low"] * share, row["failures_high"] * share
+        label = f"next {_name(row['horizon'])}, {percent(result.level)}"
+        style.band(ax, [begin, until], low, high, colour, label, alpha=0.25)
         ax.plot([begin, until], [row["failures"] * share] * 2, color=colour, linewidth=2.0)
     ax.set_ylim(bottom=0.0)
     style.thousands(ax.yaxis)
     last = begin + max(result.horizons) / _DAY
     style.dates(ax, np.array([edges[0], last + 0.01 * (last - edges[0])]))
-    style.finish(ax, style.headline(result), "", f"failures per {_name(width)}")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, style.headline(result), "", f"failures per {_name(width)}", below=2)
 
 
 def _name(hours: float) -> str:

@@ -13,8 +13,6 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["means_by_group"]
-
 MOST_GROUPS = 40
 
 

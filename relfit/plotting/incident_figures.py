@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["incident_sizes", "incident_window", "incidents_by_window"]
-
 _TICKS = (
     (1 / 3600, "1 s"),
     (10 / 3600, "10 s"),
@@ -45,14 +43,8 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
     bottom, top = float(np.nanmin(shown)) / 1.4, float(np.nanmax(shown)) * 1.6
     ax.set_xscale("log")
     middle = np.sqrt(edges[:-1] * edges[1:])
-    ax.stairs(
-        np.clip(smooth, bottom, top),
-        edges,
-        baseline=None,
-        color=style.BLUE,
-        linewidth=1.8,
-        label="smoothed, never rising",
-    )
+    smooth, label = np.clip(smooth, bottom, top), "smoothed, never rising"
+    ax.stairs(smooth, edges, baseline=None, color=style.BLUE, linewidth=1.8, label=label)
     ax.plot(middle, np.where(ratio > 0.0, ratio, np.nan), "o", color=style.BLUE, ms=4.5, label="a class of gaps")
     ax.axhline(1.0, color=style.ORANGE, linewidth=1.4, label="independent failures")
     ax.axhline(EXCESS, color=style.ORANGE, linewidth=1.2, linestyle="--", label=f"{EXCESS:g} times as many")
@@ -63,17 +55,8 @@ def incident_window(result: Incidents | IncidentWindow, ax: Axes | None = None) 
     style.decades(ax.yaxis, bottom, top)
     ax.set_ylim(bottom, top * (top / bottom) ** 0.5)
     _durations(ax, edges)
-    y = "gaps, times those by chance"
-    return style.finish(
-        ax,
-        style.headline(choice),
-        "gap between records (first class: zero)",
-        y,
-        True,
-        ncols=2,
-        loc="upper right",
-        columnspacing=1.0,
-    )
+    x, y = "gap between records (first class: zero)", "gaps, times those by chance"
+    return style.finish(ax, style.headline(choice), x, y, True, ncols=2, loc="upper right", columnspacing=1.0)
 
 
 def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
@@ -90,13 +73,8 @@ def incidents_by_window(result: Incidents, ax: Axes | None = None) -> Axes:
     ax.plot(edges[1:], chance, color=style.ORANGE, linewidth=1.8, label="if failures were independent")
     ax.plot(edges[1:], made, color=style.BLUE, linewidth=1.8, marker="o", ms=3.5, label="incidents")
     at = float(np.clip(reach, edges[1], edges[-1]))
-    ax.axvline(
-        at,
-        color=style.GREEN,
-        linewidth=1.6,
-        linestyle="--",
-        label=f"window {'specified' if choice.specified else 'estimated'}",
-    )
+    label = f"window {'specified' if choice.specified else 'estimated'}"
+    ax.axvline(at, color=style.GREEN, linewidth=1.6, linestyle="--", label=label)
     ax.plot([at], [len(result)], "D", color=style.GREEN, ms=7, mec="white")
     ax.axhline(result.records, color=style.GREY, linewidth=1.0, linestyle=":", label="records")
     ax.set_xlim(edges[0], edges[-1])
@@ -159,6 +137,4 @@ def incident_sizes(result: Incidents, ax: Axes | None = None) -> Axes:
     style.decades(ax.yaxis, 1.0, highest)
     ax.set_xlim(0.85, max(most, 2) * 1.3)
     ax.set_ylim(0.7, highest * 2)
-    style.finish(ax, style.headline(result), "nodes hit, or more", "incidents")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, style.headline(result), "nodes hit, or more", "incidents", below=2)

@@ -5,28 +5,19 @@ Orange is what independent failures would give, blue what was observed, vermilio
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from relfit.analyses.independence import Correlations, Dispersion, PooledTests, SerialTests
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.text import percent
 from relfit.plotting import style
 from relfit.plotting._registry import plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = [
-    "autocorrelation",
-    "correlation_classes",
-    "correlations",
-    "dispersion",
-    "durbin_watson",
-    "durbin_watson_pooled",
-]
 
 _SINGLE_POINTS = 3000  # series drawn as single points
 
@@ -106,30 +97,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
     else:
         # counts are integers: jitter them a little, reproducibly
         spread = size * np.exp(np.random.default_rng(0).uniform(-0.035, 0.035, size.size))
-        raster = size.size > 300
-        ax.plot(
-            spread[~hit],
-            d[~hit],
-            "o",
-            ms=3.2,
-            mfc="none",
-            mec=style.BLUE,
-            mew=0.8,
-            alpha=0.7,
-            rasterized=raster,
-            label="a node",
-        )
-        ax.plot(
-            spread[hit],
-            d[hit],
-            "o",
-            ms=4.0,
-            color=style.VERMILION,
-            mec="white",
-            mew=0.4,
-            rasterized=raster,
-            label=f"p of {alpha:g} or less",
-        )
+        _tested(ax, spread, d, hit, "a node", f"p of {alpha:g} or less")
     ax.set_xlim(lowest, highest)
     ax.set_ylim(min(0.0, float(d.min())), max(4.6, float(d.max()) * 1.1))
     ax.set_yticks(range(5))
@@ -166,46 +134,37 @@ def durbin_watson_pooled(result: PooledTests, ax: Axes | None = None, *, alpha: 
     ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
     hit = p <= alpha
     ax.plot(k, d, color=style.GREY, linewidth=0.8)
-    raster = bool(k.size > 300)
-    ax.plot(
-        k[~hit],
-        d[~hit],
-        "o",
-        ms=3.0,
-        mfc="white",
-        mec=style.BLUE,
-        mew=0.8,
-        rasterized=raster,
-        label=f"p above {alpha:g}" if (~hit).any() else None,
-    )
-    ax.plot(
-        k[hit],
-        d[hit],
-        "o",
-        ms=3.0,
-        color=style.VERMILION,
-        rasterized=raster,
-        label=f"p of {alpha:g} or less" if hit.any() else None,
-    )
+    above, below = (f"p above {alpha:g}" if (~hit).any() else None, f"p of {alpha:g} or less" if hit.any() else None)
+    _tested(ax, k, d, hit, above, below, face="white")
     low, high = float(d.min()), max(2.0, float(d.max()))
     first = np.median(half) if half.size < 10 else np.quantile(half, 0.9)
     low, high = min(low, 2.0 - float(first)), max(high, 2.0 + float(first))
     ax.set_ylim(low - 0.06 * (high - low), high + 0.3 * (high - low))
     ax.set_xlim(0.5 - 0.01 * k[-1], k[-1] * 1.01 + 0.5)
-    return style.finish(
-        ax,
-        style.headline(result),
-        "nodes pooled, in their order",
-        "Durbin-Watson (2: none)",
-        True,
-        ncols=2,
-        loc="upper center",
-    )
+    x, y = "nodes pooled, in their order", "Durbin-Watson (2: none)"
+    return style.finish(ax, style.headline(result), x, y, True, ncols=2, loc="upper center")
+
+
+def _tested(
+    ax: Axes,
+    x: FloatArray | IntArray,
+    y: FloatArray,
+    hit: BoolArray,
+    others: str | None,
+    rejected: str | None,
+    face: str = "none",
+) -> None:
+    """A point per test, hollow where it does not reject."""
+    raster = bool(x.size > 300)
+    hollow: dict[str, Any] = {"ms": 3.2, "mfc": face, "mec": style.BLUE, "mew": 0.8, "alpha": 0.7}
+    ax.plot(x[~hit], y[~hit], "o", **hollow, rasterized=raster, label=others)
+    filled: dict[str, Any] = {"ms": 4.0, "color": style.VERMILION, "mec": "white", "mew": 0.4}
+    ax.plot(x[hit], y[hit], "o", **filled, rasterized=raster, label=rejected)
 
 
 def _band(ax: Axes, x: FloatArray, low: FloatArray, high: FloatArray, label: str) -> None:
     """Shade the range that chance gives."""
-    ax.fill_between(x, low, high, color=style.ORANGE, alpha=0.3, linewidth=0, label=label)
+    style.band(ax, x, low, high, style.ORANGE, label, alpha=0.3)
 
 
 def _chance_band(ax: Axes, size: np.ndarray, alpha: float) -> None:
@@ -243,16 +202,8 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     spread = np.sqrt((weight**2 * variance).sum(axis=0)) / total
     half = -special.ndtri(alpha / 2.0) * spread
     edges = np.append(lags - 0.5, lags[-1] + 0.5)
-    style.steps(
-        ax,
-        edges,
-        centre,
-        centre - half,
-        centre + half,
-        colour=style.ORANGE,
-        linewidth=1.4,
-        limits=f"{percent(1 - alpha)} by chance",
-    )
+    chance = f"{percent(1 - alpha)} by chance"
+    style.steps(ax, edges, centre, centre - half, centre + half, colour=style.ORANGE, linewidth=1.4, limits=chance)
     out = np.abs(mean - centre) > half
     ax.axhline(0.0, color=style.GREY, linewidth=0.8)
     for mask, colour, words in ((~out, style.BLUE, "within it"), (out, style.VERMILION, "beyond it")):
@@ -270,9 +221,8 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     message = f"The nodes' times to failure {are}: {first}"
     if clear:
         message += f"; {int(out.sum())} of {lags.size} lags are beyond the range"
-    return style.finish(
-        ax, message, "lag (failures)", "mean autocorrelation", True, ncols=3, loc="upper center", columnspacing=1.0
-    )
+    x, y = "lag (failures)", "mean autocorrelation"
+    return style.finish(ax, message, x, y, True, ncols=3, loc="upper center", columnspacing=1.0)
 
 
 @plot.register(Dispersion)

@@ -15,8 +15,6 @@ from relfit.system.jobs import BestSize, CompletionTime
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["completion_by_size", "completion_curve"]
-
 _DASH: Any = (0, (4, 2))
 _DRAWN = 600
 _HIGHEST = 30.0  # times the best expected time: the curve rises without bound
@@ -39,16 +37,9 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     sizes = result.sizes[places]
     shown = np.where(result.expected[places] <= top, result.expected[places], np.nan)
     if result.draws is not None:
-        limits = result.draws
-        ax.fill_between(
-            limits["nodes"],
-            np.minimum(limits["low"], top),
-            np.minimum(limits["high"], top),
-            color=style.VERMILION,
-            alpha=0.14,
-            linewidth=0,
-            label=f"{percent(result.level or 0.0)} interval",
-        )
+        nodes, low, high = (np.asarray(result.draws[name]) for name in ("nodes", "low", "high"))
+        label = f"{percent(result.level or 0.0)} interval"
+        style.band(ax, nodes, np.minimum(low, top), np.minimum(high, top), style.VERMILION, label)
     mark: dict[str, Any] = {"marker": "o", "markersize": 3.0} if sizes.size <= 40 else {}
     ax.plot(sizes, result.lengths[places], color=style.BLUE, linestyle=_DASH, linewidth=1.6, label="without failures")
     ax.plot(sizes, shown, color=style.VERMILION, linewidth=1.8, label="with failures", **mark)
@@ -87,9 +78,8 @@ def completion_curve(done: CompletionTime, ax: Axes | None = None) -> Axes:
     time = np.concatenate([[0.0, done.least * (1.0 - 1e-12)], np.linspace(done.least, 1.02 * high, 300)])
     ax.plot(time, 100.0 * done.finish_probability(time), color=style.VERMILION, linewidth=1.8)
     ax.axvline(done.expected, color=style.INK, linestyle=_DASH, linewidth=1.2)
-    ax.annotate(
-        f"mean {number(done.expected)} h", (done.expected, 4), (6, 0), textcoords="offset points", color=style.INK
-    )
+    mean = f"mean {number(done.expected)} h"
+    ax.annotate(mean, (done.expected, 4), (6, 0), textcoords="offset points", color=style.INK)
     ax.set_xlim(0.0, 1.02 * high)
     ax.set_ylim(0.0, 102.0)
     return style.finish(ax, style.headline(done), "hours from the start", "done (%)")

@@ -15,10 +15,8 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["yield_by_size", "yield_of_replicas"]
-
 _SHARE = "share of the nodes that does useful work (%)"
-_COLOURS = (style.BLUE, style.ORANGE, style.GREEN)
+_NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 
 
 @plot.register(MigrationPlan)
@@ -54,14 +52,8 @@ def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
     ax.set_xlim(sizes[0] * 0.85, sizes[-1] * 1.2)
     ax.set_ylim(0.0, 128.0)
     ax.set_yticks(range(0, 101, 20))
-    return style.finish(
-        ax,
-        style.headline(plan),
-        "nodes of the job",
-        "share of its nodes that does useful work (%)",
-        True,
-        loc="upper right",
-    )
+    share = "share of its nodes that does useful work (%)"
+    return style.finish(ax, style.headline(plan), "nodes of the job", share, True, loc="upper right")
 
 
 def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
@@ -89,23 +81,12 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     most = int(plan.strategies["replicas"].max())
     for replicas in range(1, most + 1):
         share = CopiedJob(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
-        names = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
-        ax.plot(
-            nodes,
-            100.0 * share,
-            color=style.PALETTE[replicas - 1],
-            linewidth=2.0,
-            label=names.get(replicas, f"{replicas} copies"),
-        )
+        name = _NAMES.get(replicas, f"{replicas} copies")
+        ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0, label=name)
     if np.isfinite(plan.break_even_low):
-        ax.axvspan(
-            plan.break_even_low,
-            plan.break_even_high,
-            color=style.ORANGE,
-            alpha=0.2,
-            linewidth=0,
-            label=f"{percent(plan.level)} interval of the break-even",
-        )
+        limits = plan.break_even_low, plan.break_even_high
+        label = f"{percent(plan.level)} interval of the break-even"
+        ax.axvspan(*limits, color=style.ORANGE, alpha=0.2, linewidth=0, label=label)
     ax.axvline(plan.nodes, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"{plan.nodes:,} nodes")
     style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))
     ax.set_xlim(float(nodes[0]), float(nodes[-1]))

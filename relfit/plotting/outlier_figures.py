@@ -15,8 +15,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["outlier_nodes"]
-
 _BARS = 45
 _KINDS = 60  # different observation times
 
@@ -52,9 +50,7 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
     top = max(float((good + bad).max()), float(equal.max()))
     _count_axes(ax, edges, top)
     unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
-    style.finish(ax, style.headline(result), unit, "nodes")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, style.headline(result), unit, "nodes", below=2)
 
 
 def _count_axes(ax: Axes, edges: np.ndarray, top: float) -> None:

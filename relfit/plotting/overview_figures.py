@@ -30,8 +30,6 @@ from relfit.plotting.event_figures import events_over_time
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["availability", "dependence", "effects", "fleet", "parameters", "period"]
-
 _MOST = 30  # rows drawn
 _ROOM = 18  # rows whose names have room
 _PARTS = ("place", "cofailure", "dispersion", "serial", "correlation", "cycles", "pooled")
@@ -47,13 +45,8 @@ def _dots(
         return style.empty(ax, message)
     value, low, high = (shown[name].to_numpy(float) for name in ("value", "low", "high"))
     place = np.arange(value.size)
-    ax.hlines(
-        place,
-        np.where(np.isfinite(low), low, value),
-        np.where(np.isfinite(high), high, value),
-        color=style.SKY,
-        linewidth=3.0,
-    )
+    ends = np.where(np.isfinite(low), low, value), np.where(np.isfinite(high), high, value)
+    ax.hlines(place, *ends, color=style.SKY, linewidth=3.0)
     ax.plot(value, place, "o", color=style.BLUE, markersize=5)
     ax.set_ylim(-0.6, value.size - 0.4)
     ax.set_yticks(place, [style.plain(style.group_name(label), 28) for label in shown.index])
@@ -62,9 +55,9 @@ def _dots(
     ax.grid(visible=False, axis="y")
     if log:
         ax.set_xscale("log")
-        ends = np.concatenate([value, low[np.isfinite(low)], high[np.isfinite(high)]])
-        if (ends > 0.0).all():
-            style.decades(ax.xaxis, float(ends.min()) / 1.2, float(ends.max()) * 1.2)
+        every = np.concatenate([value, *ends])
+        if (every > 0.0).all():
+            style.decades(ax.xaxis, float(every.min()) / 1.2, float(every.max()) * 1.2)
     if none is not None:
         ax.axvline(none, color=style.GREY, linewidth=1.0, linestyle="--")
     if len(frame) > _MOST:
@@ -98,13 +91,8 @@ def fleet(model: FleetModel, ax: Axes | None = None) -> Axes:
     end = "_now" if "mtbf_now" in scopes else ""
     columns = (scopes[f"mtbf{end}{side}"] for side in ("", "_low", "_high"))
     when = "now" if end else "in the period"
-    return _dots(
-        ax,
-        _frame(scopes.index, *columns),
-        style.headline(model),
-        f"hours between incidents of one of them, {when}",
-        log=True,
-    )
+    x = f"hours between incidents of one of them, {when}"
+    return _dots(ax, _frame(scopes.index, *columns), style.headline(model), x, log=True)
 
 
 @plot.register(Parameters)
@@ -137,9 +125,8 @@ def _attributes(result: AttributeEffects, ax: Axes | None = None) -> Axes:
     """The largest effect of each attribute, as a ratio with its interval."""
     rows = result.answered
     index = [f"{row['attribute']} {row['term']}, {row['measure']}" for _, row in rows.iterrows()]
-    return _dots(
-        ax, _frame(index, rows["ratio"], rows["low"], rows["high"]), style.headline(result), "ratio", log=True, none=1.0
-    )
+    frame = _frame(index, rows["ratio"], rows["low"], rows["high"])
+    return _dots(ax, frame, style.headline(result), "ratio", log=True, none=1.0)
 
 
 @plot.register(ChosenPeriod)

@@ -19,8 +19,6 @@ from relfit.plotting.turnbull_figures import turnbull_curves
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["TEST_NAMES", "availability_over_time", "processes", "step_curves", "trends"]
-
 _MOST_CURVES = 6
 _MOST_STEPS = 1200
 _LINES = ("-", "--", "-.", (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (3, 1)))
@@ -75,19 +73,10 @@ def step_curves(curves: StepCurves | TurnbullEstimate, ax: Axes | None = None, *
         label = "mean number of failures" if isinstance(curves, MeanCumulative) else curves.quantity
         if several:
             label = f"{style.plain(style.group_name(curves.groups[place]), 18)} ({curves.sizes[place]:,})"
-        colour = style.PALETTE[nth % len(style.PALETTE)]
+        look = {"linestyle": _LINES[nth], "label": label, "alpha": 0.07 if several else 0.25}
         limits = None if several else f"{percent(curves.level)} interval"
-        _draw_group(
-            ax,
-            curves,
-            int(place),
-            float(until[place]),
-            colour,
-            linestyle=_LINES[nth],
-            label=label,
-            limits=limits,
-            alpha=0.07 if several else 0.25,
-        )
+        colour = style.PALETTE[nth % len(style.PALETTE)]
+        _draw_group(ax, curves, int(place), float(until[place]), colour, limits=limits, **look)
     last = curves.offsets[order + 1] - 1
     if isinstance(curves, MeanCumulative):
         x, y = "age: hours since observation began", f"failures of a {curves.unit}"
@@ -117,7 +106,7 @@ def step_curves(curves: StepCurves | TurnbullEstimate, ax: Axes | None = None, *
     style.finish(ax, message, x, y, not several, loc="lower left" if survival else "upper left")
     rows = _at_risk(ax, curves, order) if survival else 0
     if several:
-        style.legend_below(ax, 3, below=rows)
+        style.legend_below(ax, 3, rows=rows)
     return ax
 
 
@@ -210,9 +199,7 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
             message = "Too few gaps for the tests that allow for bursts"
         label = "falling rate  ←  in standard deviations  →  rising rate"
         ax.set_ylim(-0.7, len(names) + 0.1)
-        style.finish(ax, message, label, "")
-        style.legend_below(ax, 1)
-        return ax
+        return style.finish(ax, message, label, "", below=1)
     tested = made.sum(axis=0)
     with np.errstate(invalid="ignore"):
         hit = (result.p <= alpha) & made
@@ -241,12 +228,7 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
 
 
 @plot.register(ProcessComparison)
-def processes(
-    result: ProcessComparison,
-    ax: Axes | None = None,
-    *,
-    observed: MeanCumulative | None = None,
-) -> Axes:
+def processes(result: ProcessComparison, ax: Axes | None = None, *, observed: MeanCumulative | None = None) -> Axes:
     """Expected failures of a node by age under the fitted point processes, for the group with the most failures.
 
     Parameters
@@ -353,21 +335,11 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
         if several:
             low, high = np.full_like(low, np.nan), np.full_like(high, np.nan)  # overlapping bands cannot be read
         colour = style.PALETTE[nth % len(style.PALETTE)]
-        style.steps(
-            ax,
-            edges,
-            np.where(result.comparable, value, np.nan),
-            low,
-            high,
-            colour=colour,
-            linestyle=_LINES[nth],
-            label=name,
-            limits=f"{percent(result.level)} interval",
-        )
+        complete, partial = np.where(result.comparable, value, np.nan), np.where(result.comparable, np.nan, value)
+        limits = f"{percent(result.level)} interval"
+        style.steps(ax, edges, complete, low, high, colour=colour, linestyle=_LINES[nth], label=name, limits=limits)
         in_part = "watched in part" if not nth and not result.comparable.all() else None
-        ax.stairs(
-            np.where(result.comparable, np.nan, value), edges, baseline=None, color=colour, linestyle=":", label=in_part
-        )
+        ax.stairs(partial, edges, baseline=None, color=colour, linestyle=":", label=in_part)
         seen = value[np.isfinite(value)]
         lowest = min(lowest, float(seen.min()))
         if np.isfinite(low).any():
@@ -381,13 +353,5 @@ def availability_over_time(result: AvailabilityOverTime, ax: Axes | None = None)
     ax.yaxis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10]))  # labels of steps of 2.5 would be rounded
     ax.yaxis.set_major_formatter(f"{{x:.{digits}f}}")
     style.dates(ax, edges)
-    return style.finish(
-        ax,
-        style.headline(result),
-        f"time ({result.edges.tz})",
-        "availability (%)",
-        True,
-        ncols=3 if several else 2,
-        loc="lower right",
-        columnspacing=1.0,
-    )
+    where: dict[str, Any] = {"ncols": 3 if several else 2, "loc": "lower right", "columnspacing": 1.0}
+    return style.finish(ax, style.headline(result), f"time ({result.edges.tz})", "availability (%)", True, **where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -17,14 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-__all__ = ["repair_classes", "repair_times"]
-
 _MOST_ROWS = 14
-_CURVES = {
-    "ok": "both",
-    "one_class": "two classes (no better)",
-    "no_split": "two kinds that no time tells apart",
-}
+_CURVES = {"ok": "both", "one_class": "two classes (no better)", "no_split": "two kinds that no time tells apart"}
 _FITTED = tuple(_CURVES)
 
 
@@ -74,27 +68,20 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
     if row["status"] in _FITTED:
         share = float(row["share_quick"])
         quick, slow = (100.0 * step * _density(row, kind, at) for kind in ("quick", "slow"))
-        two = row["status"] == "ok"
-        ax.plot(
-            at,
-            share * quick + (1.0 - share) * slow,
-            color=style.INK,
-            linewidth=1.8,
-            label=_CURVES[row["status"]],
-        )
-        if two:
-            for part_of, values, colour in (
-                ("quick", share * quick, style.GREEN),
-                ("slow", (1.0 - share) * slow, style.VERMILION),
+        both = share * quick + (1.0 - share) * slow
+        ax.plot(at, both, color=style.INK, linewidth=1.8, label=_CURVES[row["status"]])
+        if row["status"] == "ok":
+            for kind, weight, density, colour in (
+                ("quick", share, quick, style.GREEN),
+                ("slow", 1.0 - share, slow, style.VERMILION),
             ):
-                words = f"{part_of}: {percent(share if part_of == 'quick' else 1 - share)}"
-                ax.plot(at, values, color=colour, linewidth=1.6, linestyle="--", label=words)
-                ax.fill_between(at, values, color=colour, alpha=0.15, linewidth=0)
-        if np.isfinite(row["split"]) and row["status"] == "ok" and low < row["split"] < high:
-            ax.axvline(
-                row["split"], color=style.GREY, linewidth=1.4, linestyle=":", label=f"split at {duration(row['split'])}"
-            )
-        top = max(top, float((share * quick + (1.0 - share) * slow).max()))
+                label = f"{kind}: {percent(weight)}"
+                ax.plot(at, weight * density, color=colour, linewidth=1.6, linestyle="--", label=label)
+                style.band(ax, at, weight * density, 0.0, colour)
+            if low < row["split"] < high:
+                label = f"split at {duration(row['split'])}"
+                ax.axvline(row["split"], color=style.GREY, linewidth=1.4, linestyle=":", label=label)
+        top = max(top, float(both.max()))
     style.decades(ax.xaxis, low, high)
     ax.set_xlim(low / 1.05, high * 1.05)
     ax.set_ylim(0, top * 1.06)
@@ -109,9 +96,7 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
         message = f"{name}: two kinds of repair that no length tells apart, {duration(float(ended.mean()))} on average"
     else:
         message = f"{name}: one kind of repair, {duration(float(ended.mean()))} on average"
-    style.finish(ax, message, "time to repair (hours)", "repairs (%)")
-    style.legend_below(ax, 2)
-    return ax
+    return style.finish(ax, message, "time to repair (hours)", "repairs (%)", below=2)
 
 
 def _density(row: pd.Series, kind: str, at: np.ndarray) -> np.ndarray:
@@ -139,33 +124,22 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     share = shown["share_quick"].to_numpy(float)
     ax.set_xscale("log")
     limits = []
-    for kind, colour, mark, weight in (
-        ("quick", style.GREEN, "o", share),
-        ("slow", style.VERMILION, "s", 1.0 - share),
-    ):
+    kinds = (("quick", style.GREEN, "o", share), ("slow", style.VERMILION, "s", 1.0 - share))
+    for kind, colour, mark, weight in kinds:
         mean, low, high = (shown[f"mean_{kind}{end}"].to_numpy(float)[two] for end in ("", "_low", "_high"))
         if not mean.size:
             continue
         low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
         low, high = np.maximum(low, mean / 30.0), np.minimum(high, mean * 30.0)  # wider ones squeeze the others
         ax.hlines(place[two], low, high, color=colour, linewidth=2.4, alpha=0.55)
-        ax.scatter(
-            mean,
-            place[two],
-            s=18.0 + 110.0 * weight[two],
-            marker=mark,
-            color=colour,
-            zorder=3,
-            edgecolor="white",
-            linewidth=0.5,
-            label=f"mean of {kind} ones",
-        )
+        edge: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.5, "label": f"mean of {kind} ones"}
+        ax.scatter(mean, place[two], s=18.0 + 110.0 * weight[two], marker=mark, color=colour, zorder=3, **edge)
         limits += [low, high]
     if (~two).any():
         mean = shown["mean"].to_numpy(float)[~two]
         ax.plot(mean, place[~two], "D", color=style.GREY, ms=6, label="mean: one kind")
         limits.append(mean)
-    split = np.where((shown["status"] == "ok").to_numpy(), shown["split"].to_numpy(float), np.nan)
+    split = np.where(two, shown["split"].to_numpy(float), np.nan)
     if np.isfinite(split).any():
         ax.plot(split, place, "|", color=style.INK, ms=13, mew=1.6, label="split")
         limits.append(split[np.isfinite(split)])
@@ -188,6 +162,4 @@ def repair_classes(result: RepairKinds, ax: Axes | None = None) -> Axes:
     message = style.headline(result)
     if left_out > 0:
         message += f" ({left_out} smaller ones not shown)"
-    style.finish(ax, message, "time to repair (hours)", "")
-    style.legend_below(ax, 3)
-    return ax
+    return style.finish(ax, message, "time to repair (hours)", "", below=3)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import cycle, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from relfit.simulation.batch import RepairSweep
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["repair_sweep", "repair_sweep_map"]
+_COLOURS = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
 
 
 @plot.register(RepairSweep)
@@ -38,9 +39,10 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     if result.n_runs > 1:
         each = (result.waits - values * result.waits[..., :1]) / result.mean[:, :1] if relative else result.waits
         error = 2.0 * each.std(axis=0, ddof=1) / np.sqrt(result.n_runs)
-    for rate, row, spread, colour in zip(result.rates, values, error, _colours(result.rates.size), strict=True):
+    colours = islice(cycle(_COLOURS), result.rates.size)
+    for rate, row, spread, colour in zip(result.rates, values, error, colours, strict=True):
         ax.plot(result.repairs, row, color=colour, linewidth=1.8, marker="o", markersize=3.0, label=f"{rate:g}X")
-        ax.fill_between(result.repairs, row - spread, row + spread, color=colour, alpha=0.15, linewidth=0)
+        style.band(ax, result.repairs, row - spread, row + spread, colour)
     _repair_axis(ax, result)
     shown = np.concatenate([values - error, values + error])
     shown = shown[np.isfinite(shown) & (shown > 0.0)]
@@ -74,11 +76,6 @@ def repair_sweep_map(result: RepairSweep, ax: Axes | None = None) -> Axes:
     ax.set_yscale("log", base=2)
     ax.set_yticks(result.rates, [f"{rate:g}X" for rate in result.rates])
     return style.finish(ax, style.headline(result), "mean time to repair", "failure rate", False)
-
-
-def _colours(size: int) -> list[Any]:
-    palette = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
-    return [palette[i % len(palette)] for i in range(size)]
 
 
 def _repair_axis(ax: Axes, result: RepairSweep) -> None:

@@ -18,8 +18,6 @@ from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["decision_map", "gpu_hours", "hot_spares", "simulated_hours", "uncertain_spares"]
-
 _COLOURS = {
     "useful": style.BLUE,
     "spare_trays": style.SKY,
@@ -60,15 +58,8 @@ def gpu_hours(evaluation: SparingEvaluation, ax: Axes | None = None) -> Axes:
     style.title(ax, style.headline(evaluation), room=0.75)
     figure: Any = ax.get_figure(root=True)
     height = ax.get_position().height * figure.get_size_inches()[1]
-    ax.legend(
-        loc="upper center",
-        bbox_to_anchor=(0.4, -0.55 / max(height, 0.5)),
-        ncols=4,
-        frameon=False,
-        fontsize=8.5,
-        columnspacing=1.2,
-        handlelength=1.4,
-    )
+    under: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.4, -0.55 / max(height, 0.5)), "ncols": 4}
+    ax.legend(frameon=False, fontsize=8.5, columnspacing=1.2, handlelength=1.4, **under)
     return ax
 
 
@@ -85,16 +76,8 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     shown = np.searchsorted(np.sort(order), result.winner)
     palette = _tints(len(result.evaluation.labels))  # a strategy has the same colour in every map of the evaluation
     colours = ListedColormap([palette[i] for i in sorted(order)])
-    ax.pcolormesh(
-        result.mtbf,
-        result.mttr,
-        shown,
-        cmap=colours,
-        vmin=-0.5,
-        vmax=len(order) - 0.5,
-        shading="nearest",
-        rasterized=True,
-    )
+    scale: dict[str, Any] = {"cmap": colours, "vmin": -0.5, "vmax": len(order) - 0.5}
+    ax.pcolormesh(result.mtbf, result.mttr, shown, shading="nearest", rasterized=True, **scale)
     if len(result.boundaries):
         ax.plot(result.boundaries["mtbf"], result.boundaries["mttr"], ".", color=style.INK, markersize=2.2)
     style.decades(ax.xaxis, float(result.mtbf[0]), float(result.mtbf[-1]))
@@ -103,19 +86,10 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     patches = [
         Patch(color=palette[i], label=f"{labels[i]} ({percent(won[i] / won.sum())})") for i in order[: len(_COLOURS)]
     ]
-    style.finish(
-        ax,
-        f"blocks of {labels[order[0]]} GPUs are best at {percent(won[order[0]] / won.sum())} of the points",
-        "MTBF of a tray (hours)",
-        "MTTR (hours)",
-    )
-    ax.legend(
-        handles=patches,
-        title="GPUs/working GPUs per block",
-        loc="center left",
-        bbox_to_anchor=(1.01, 0.5),
-        frameon=False,
-    )
+    message = f"blocks of {labels[order[0]]} GPUs are best at {percent(won[order[0]] / won.sum())} of the points"
+    style.finish(ax, message, "MTBF of a tray (hours)", "MTTR (hours)")
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
+    ax.legend(handles=patches, title="GPUs/working GPUs per block", **beside)
     return ax
 
 
@@ -148,19 +122,11 @@ def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
     ax.set_ylim(0.0, 130.0 * counts.max() / spare.size)  # room for the legend
     ax.axvspan(row["low"] - 0.5 * step, row["high"] + 0.5 * step, color=style.PALE, zorder=0)
     ax.axvline(row["estimate"], color=style.VERMILION, label=f"best for the estimates: {row['estimate']:.0f}")
-    ax.axvline(
-        float(result.robust.spare_blocks.flat[0]),
-        color=style.INK,
-        linestyle=(0, (3, 2)),
-        label=f"robust: {int(result.robust.spare_blocks.flat[0])} ({result.robust.labels[0]})",
-    )
-    return style.finish(
-        ax,
-        style.headline(result),
-        f"best number of spare blocks per zone ({result.over_draws.labels[0]})",
-        "share of draws [%]",
-        legend=True,
-    )
+    robust = float(result.robust.spare_blocks.flat[0])
+    label = f"robust: {robust:.0f} ({result.robust.labels[0]})"
+    ax.axvline(robust, color=style.INK, linestyle=(0, (3, 2)), label=label)
+    x = f"best number of spare blocks per zone ({result.over_draws.labels[0]})"
+    return style.finish(ax, style.headline(result), x, "share of draws [%]", legend=True)
 
 
 @plot.register(SparingSimulation)
@@ -178,14 +144,7 @@ def simulated_hours(result: SparingSimulation, ax: Axes | None = None) -> Axes:
     ax.errorbar(middle, at + 0.19, xerr=reach, fmt="none", ecolor=style.INK, capsize=2)
     ax.set_yticks(at, [str(name).replace("_", " ") for name in table.index])
     ax.invert_yaxis()
-    return style.finish(
-        ax,
-        style.headline(result),
-        "share of GPU hours [%]",
-        "",
-        legend=True,
-        loc="lower right",
-    )
+    return style.finish(ax, style.headline(result), "share of GPU hours [%]", "", legend=True, loc="lower right")
 
 
 @plot.register(SparesPlan)
@@ -198,8 +157,7 @@ def hot_spares(plan: SparesPlan, ax: Axes | None = None) -> Axes:
         return style.empty(ax, style.headline(plan))
     ax.plot(spares, waiting, "o-", color=style.BLUE, linewidth=1.6, markersize=5, label="waiting")
     if plan.n_draws:
-        label = f"{percent(plan.level)} interval"
-        ax.fill_between(spares, low, high, color=style.BLUE, alpha=0.15, linewidth=0, label=label)
+        style.band(ax, spares, low, high, style.BLUE, f"{percent(plan.level)} interval")
     ax.axhline(100.0 * plan.limit, color=style.INK, linestyle=(0, (3, 2)), label=f"limit: {percent(plan.limit)}")
     label = f"needed: {plan.spares} ({percent(plan.waiting)})"
     ax.plot([plan.spares], [100.0 * plan.waiting], "o", color=style.VERMILION, markersize=9, label=label, zorder=5)
@@ -207,6 +165,5 @@ def hot_spares(plan: SparesPlan, ax: Axes | None = None) -> Axes:
     shares = shares[shares > 0.0]  # a share of less than 1e-300 is none on a logarithmic axis
     style.decades(ax.yaxis, max(float(shares.min()), 1e-6 * float(shares.max())), float(shares.max()))
     ax.set_xticks(spares)
-    return style.finish(
-        ax, style.headline(plan), "hot spares of the job", "share of the time that it waits (%)", legend=True
-    )
+    y = "share of the time that it waits (%)"
+    return style.finish(ax, style.headline(plan), "hot spares of the job", y, legend=True)

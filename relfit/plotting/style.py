@@ -8,9 +8,10 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import FloatArray
@@ -20,32 +21,6 @@ from relfit.base.results import Result
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import XAxis, YAxis
-
-__all__ = [
-    "BLUE",
-    "CAUSE_COLOURS",
-    "GREY",
-    "INK",
-    "PALETTE",
-    "VERMILION",
-    "FamilyMark",
-    "axes",
-    "dates",
-    "days",
-    "decades",
-    "empty",
-    "family_mark",
-    "finish",
-    "group_name",
-    "group_position",
-    "headline",
-    "legend_below",
-    "look",
-    "plain",
-    "steps",
-    "thousands",
-    "title",
-]
 
 
 # Okabe and Ito (2008), "Color Universal Design": distinguishable with all common kinds of colour vision
@@ -234,6 +209,20 @@ def dates(ax: Axes, edges: FloatArray, offset: bool = True) -> None:
     ax.set_xlim(float(edges[0]), float(edges[-1]))
 
 
+def band(
+    ax: Axes,
+    x: npt.ArrayLike,
+    low: npt.ArrayLike,
+    high: npt.ArrayLike,
+    colour: str,
+    label: str | None = None,
+    alpha: float = 0.15,
+    step: Literal["post"] | None = None,
+) -> None:
+    """Fill between two curves without an edge: an interval, or what chance gives."""
+    ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label, step=step)
+
+
 def steps(
     ax: Axes,
     edges: FloatArray,
@@ -266,16 +255,8 @@ def steps(
         Options of matplotlib for the line.
     """
     if np.isfinite(low).any():
-        ax.fill_between(
-            edges,
-            np.append(low, low[-1]),
-            np.append(high, high[-1]),
-            step="post",
-            color=shade or colour,
-            alpha=alpha,
-            linewidth=0,
-            label=limits,
-        )
+        low, high = np.append(low, low[-1]), np.append(high, high[-1])
+        band(ax, edges, low, high, shade or colour, limits, alpha, step="post")
     ax.stairs(value, edges, baseline=None, color=colour, label=label, **{"linewidth": 1.8, **line})
 
 
@@ -328,30 +309,31 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
     # do not part a number from its percent sign
     text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
-    ax.set_title(
-        "\n".join(lines).replace("\N{NO-BREAK SPACE}", " "),
-        loc="left",
-        fontweight="bold",
-        color=INK,
-    )
+    message = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+    ax.set_title(message, loc="left", fontweight="bold", color=INK)
 
 
-def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, **where: Any) -> Axes:
-    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend where `legend` is true."""
+def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, below: int = 0, **where: Any) -> Axes:
+    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend.
+
+    It is drawn inside the axes where `legend` is true, and in so many columns under them where `below` is not zero.
+    """
     ax.set_xlabel(x)
     ax.set_ylabel(y)
     title(ax, message)
     if legend:
         ax.legend(facecolor="white", edgecolor="none", framealpha=0.8, **{"loc": "best", "handlelength": 2.2, **where})
+    if below:
+        legend_below(ax, below)
     return ax
 
 
-def legend_below(ax: Axes, columns: int, *, below: int = 0) -> None:
-    """A legend under the label of the horizontal axis, where it covers no line; `below`: rows of text between them."""
+def legend_below(ax: Axes, columns: int, *, rows: int = 0) -> None:
+    """A legend under the label of the horizontal axis, where it covers no line; `rows` of text stand between them."""
     from matplotlib.transforms import ScaledTranslation
 
     figure: Any = ax.get_figure(root=True)
-    under = ax.transAxes + ScaledTranslation(0.0, -0.5 - below * ROW / 72.0, figure.dpi_scale_trans)
+    under = ax.transAxes + ScaledTranslation(0.0, -0.5 - rows * ROW / 72.0, figure.dpi_scale_trans)
     ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.42, 0.0),

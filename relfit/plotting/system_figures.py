@@ -16,8 +16,6 @@ from relfit.system import System, SystemChiSquare, SystemsBySize
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["by_size", "chi_square_bins", "reliability_curve"]
-
 
 _NAMES = {"reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)"}
 _POINTS = 80
@@ -63,9 +61,7 @@ def reliability_curve(
     message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {_chance(value[-1])}"
     if level is not None and system.origin is not None:
         limits = system.interval("reliability", x, level, n_draws=_DRAWS)
-        ax.fill_between(
-            x, limits.low, limits.high, color=style.BLUE, alpha=0.18, linewidth=0, label=f"{percent(level)} interval"
-        )
+        style.band(ax, x, limits.low, limits.high, style.BLUE, f"{percent(level)} interval")
         message += f" ({percent(level)} interval {interval_ends(_chance(limits.low[-1]), _chance(limits.high[-1]))})"
     ax.set_ylim(0.0, 1.02)
     ax.set_xlim(0.0, last)
@@ -129,15 +125,7 @@ def by_size(
         ax.plot(k[shown], table[shown, i], **{"color": colour, "linewidth": 1.8, "label": label, **line})
         if limits is not None:
             low, high = (end.reshape(k.size, -1)[shown, i] for end in (limits.low, limits.high))
-            ax.fill_between(
-                k[shown],
-                low,
-                high,
-                color=colour,
-                alpha=0.18,
-                linewidth=0,
-                label=f"{percent(limits.level)} interval" if i == 0 else None,
-            )
+            style.band(ax, k[shown], low, high, colour, f"{percent(limits.level)} interval" if i == 0 else None)
     if k.size > 1000:
         ax.set_xscale("log")
     values = table[shown][np.isfinite(table[shown]) & (table[shown] > 0.0)]

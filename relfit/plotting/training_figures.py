@@ -15,8 +15,6 @@ from relfit.simulation.training.training_simulation import TrainingSimulation
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["server_states", "training_designs", "training_time"]
-
 _PARTS = {
     "compute": ("total_compute_time", style.BLUE),
     "lost": ("total_lost_time", style.VERMILION),

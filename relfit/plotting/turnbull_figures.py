@@ -14,8 +14,6 @@ from relfit.plotting import style
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_bounds", "masses", "turnbull_curves"]
-
 _MOST_CURVES = 6
 _NO_MASS = 1e-9
 
@@ -67,7 +65,7 @@ def draw_bounds(
     ax.plot(x, y, color=colour, linewidth=width, label=label)
     if corners:
         where, one, other = np.array(corners).T
-        ax.fill_between(where, one, other, step="post", color=colour, alpha=0.22, linewidth=0)
+        style.band(ax, where, one, other, colour, alpha=0.22, step="post")
         ax.plot(where, one, "o", color=colour, markersize=3.0)  # the curve is determined there, if only there
 
 
@@ -93,7 +91,4 @@ def turnbull_curves(estimate: TurnbullEstimate, ax: Axes | None = None, *, group
     of = of if group is None else f" of {style.group_name(estimate.groups[order[0]])}"
     more = f" ({len(sizes) - len(order)} more not shown)" if group is None and len(sizes) > len(order) else ""
     message = f"Turnbull: survival{of}{more}; where shaded, the data do not say when it falls"
-    style.finish(ax, message, "duration (hours)", "survival")
-    if len(order) > 1:
-        style.legend_below(ax, 3)
-    return ax
+    return style.finish(ax, message, "duration (hours)", "survival", below=3 if len(order) > 1 else 0)

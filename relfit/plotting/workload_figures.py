@@ -14,8 +14,6 @@ from relfit.plotting._registry import plot
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["job_shares"]
-
 
 @plot.register(Workload)
 def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs") -> Axes:
@@ -40,15 +38,8 @@ def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs"
     ax.imshow(values, cmap="Blues", aspect="auto", origin="lower", vmin=0.0)
     for row, column in np.argwhere(values >= 0.5):
         dark = values[row, column] > 0.6 * values.max()
-        ax.text(
-            column,
-            row,
-            f"{values[row, column]:.0f}" if values[row, column] >= 0.95 else "<1",
-            ha="center",
-            va="center",
-            fontsize=9,
-            color="white" if dark else style.INK,
-        )
+        text = f"{values[row, column]:.0f}" if values[row, column] >= 0.95 else "<1"
+        ax.text(column, row, text, ha="center", va="center", fontsize=9, color="white" if dark else style.INK)
     ax.set_xticks(range(table.shape[1]), [str(name) for name in table.columns], rotation=45, ha="right")
     ax.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
     serial = percent(float(values[:, 0].sum()) / 100.0, 0)

@@ -15,9 +15,6 @@ from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
 from relfit.io.frames import events_frame, population_frame
 from relfit.log.failurelog import FailureLog, Source, Window
 
-__all__ = ["log_of_outages", "simulate_log"]
-
-
 _MOST = 20_000_000  # outages
 _MOST_NODES = 5_000_000
 _TRIALS = 4000  # draws of several repairs, for the longest of them

@@ -13,8 +13,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Distribution, Exponential, Family, Weibull
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array
 
-__all__ = ["CommonCause", "Racks", "common_cause", "racks_of"]
-
 
 def _with_factors(components: tuple[Component, ...], factors: FloatArray) -> tuple[Component, ...]:
     """Exponential and Weibull distributions with their hazards multiplied by factors, one for each position."""

@@ -22,8 +22,6 @@ from relfit.system._quantities import Quantities, finite_hours
 from relfit.system.checked_nodes import duration_array
 from relfit.system.first_k import CELLS, FailureRule, node_hazards, node_tails
 
-__all__ = ["System", "SystemsBySize"]
-
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class System(SystemNodes, Quantities):

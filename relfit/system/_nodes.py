@@ -19,9 +19,6 @@ from relfit.fitting.families import Distribution, Family
 from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
 
-__all__ = ["SystemNodes"]
-
-
 RACK_EVENTS = ("nodes", "job")
 _FAR = 2.0  # multiple of the longest fitted time to failure above which an age gets a note
 

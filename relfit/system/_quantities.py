@@ -14,9 +14,6 @@ from relfit.base.numeric.quadrature import integrate_reliability
 from relfit.base.numeric.solving import time_at_level
 from relfit.system.checked_nodes import duration_array
 
-__all__ = ["Quantities", "finite_hours", "horizon_hours"]
-
-
 _SMALLEST = 1e-300
 
 

@@ -15,9 +15,6 @@ from relfit.fitting.families import FAMILIES, family_named
 from relfit.system._model import System
 from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, duration_array
 
-__all__ = ["family_code", "system_from_fits", "system_of_estimates"]
-
-
 MISSING = ("error", "drop", "pool")
 _MOST_NAMED = 5
 

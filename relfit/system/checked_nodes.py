@@ -15,9 +15,6 @@ from relfit.base.text import count
 from relfit.base.units import hours, unit_in_hours
 from relfit.fitting.families import CompetingRisks, Distribution, Family
 
-__all__ = ["LONGEST_AGE", "Component", "Life", "ages_in_hours", "components_of", "duration_array", "node_label"]
-
-
 Life: TypeAlias = Family | CompetingRisks
 """Possible distributions of a node: batches of them can be indexed."""
 

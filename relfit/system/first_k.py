@@ -21,9 +21,6 @@ from relfit.fitting.families.distribution import HEAVIEST
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component
 
-__all__ = ["CELLS", "FailureRule", "node_hazards", "node_tails"]
-
-
 CELLS = 2_000_000
 """Largest number of entries of a matrix of times by nodes."""
 

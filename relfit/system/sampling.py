@@ -19,9 +19,6 @@ from relfit.base.text import count
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
 
-__all__ = ["Sequences", "sample", "sequences", "times_left"]
-
-
 _MOST = 200_000_000  # failures in memory
 _ROUNDS = 100_000
 

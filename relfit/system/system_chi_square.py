@@ -14,9 +14,6 @@ from relfit.base.results import Result
 from relfit.base.text import p_value
 from relfit.system._model import System
 
-__all__ = ["SystemChiSquare", "chi_square"]
-
-
 _LEAST = 5.0
 
 

@@ -27,18 +27,6 @@ from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
 
-__all__ = [
-    "BY_SIZE",
-    "QUANTITIES",
-    "DrawnParameters",
-    "DrawnSystems",
-    "ParameterSource",
-    "checked",
-    "limits",
-    "sources_of",
-]
-
-
 QUANTITIES = {
     "reliability": "horizon",
     "cdf": "horizon",

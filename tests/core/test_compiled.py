@@ -15,7 +15,7 @@ import pytest
 
 import relfit
 from relfit.base.numeric import compiled, compiling_notice, special
-from relfit.fitting.goodness import _distances
+from relfit.fitting import conditional_terms
 
 CALLER = """
 from relfit import constants_of_it as at
@@ -99,13 +99,13 @@ def test_a_release_installed_over_another_is_compiled_anew(installed: Path) -> N
 
 
 def test_all_that_is_compiled_in_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = compiled.checksum(_distances._probabilities)
-    assert compiled.checksum(_distances._probabilities) == before
+    before = compiled.checksum(conditional_terms.value_of_group)
+    assert compiled.checksum(conditional_terms.value_of_group) == before
     monkeypatch.setattr(special, "_SERIES_LIMIT", 2e5)  # two calls away
-    after = compiled.checksum(_distances._probabilities)
+    after = compiled.checksum(conditional_terms.value_of_group)
     assert after != before
     monkeypatch.setattr(numba, "__version__", "0.0")
-    assert compiled.checksum(_distances._probabilities) != after
+    assert compiled.checksum(conditional_terms.value_of_group) != after
 
 
 def test_options_and_what_a_function_closes_over_count() -> None:

@@ -74,9 +74,9 @@ def test_no_group_at_all():
 def test_an_estimate_beyond_floats_is_not_one():
     """The Weibull's and the gamma's shape are of order 1e-3, and so their scale, or its variance, beyond all floats."""
     fits = rf.fit(lives([1e-300, 1e300], [1e305]))
-    assert [fits[family].status[0] for family in TWO_PARAMETERS] == ["not_converged", "not_converged", "ok"]
-    assert np.isnan(fits["gamma"].parameter_array).all()
-    assert np.isfinite(fits["lognormal"].parameter_array).all()
+    for family in TWO_PARAMETERS:
+        assert fits[family].status[0] in ("not_converged", "no_maximum")
+        assert np.isnan(fits[family].parameter_array).all()
 
 
 def test_other_methods_say_where_they_do_not_apply():

@@ -218,11 +218,11 @@ def test_groups_of_a_real_log_against_peers(name):
 
 def test_a_group_that_does_not_converge_leaves_those_after_it_alone() -> None:
     rng = np.random.default_rng(0)
-    usual, tight = rng.weibull(0.8, (20, 12)) * 100.0, np.exp(rng.normal(3.0, 1e-6, (20, 12)))
+    usual, tight = rng.weibull(0.8, (20, 12)) * 100.0, np.exp(rng.normal(3.0, 1e-12, (20, 12)))
     life, seen = np.concatenate([tight, usual]), rng.random((40, 12)) < 0.6
     order = np.argsort(np.tile(np.arange(20), 2), kind="stable")  # in turn
     found = rf.fit(rf.LifeData.from_array(life[order], seen[order]), "gamma")["gamma"]
-    assert (found.status[0::2] == "not_converged").sum() > 5
+    assert (~found.ok[0::2]).sum() > 5
     alone = rf.fit(rf.LifeData.from_array(usual, seen[20:]), "gamma")["gamma"]
     assert alone.ok.all()
     np.testing.assert_array_equal(found.parameter_array[1::2], alone.parameter_array)

@@ -226,3 +226,15 @@ def test_the_bootstrap_runs_by_itself_up_to_a_number_of_durations(family, plain,
 
     assert [times for times, _ in stages(most)] == [199, 1800]
     assert stages(most + 1) == []
+
+
+def test_a_group_has_the_same_distances_alone_and_among_others() -> None:
+    """Also where its longest duration lies so far out that the fitted reliability there is below 1e-16."""
+    rng = np.random.default_rng(0)
+    life = np.append(rng.gamma(0.56, 250.0, 300), 15_000.0)
+    seen = np.append(np.ones(300, bool), False)
+    alone = rf.fit(rf.LifeData.from_array(life, seen), "gamma")["gamma"]
+    assert float(alone.distribution[0].sf(15_000.0)) < 1e-16
+    five = rf.fit(rf.LifeData.from_array(np.tile(life, (5, 1)), np.tile(seen, (5, 1))), "gamma")["gamma"]
+    expected = np.tile(alone.goodness(n_resamples=0).statistic, (5, 1))
+    np.testing.assert_allclose(five.goodness(n_resamples=0).statistic, expected, rtol=1e-9)

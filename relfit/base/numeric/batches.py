@@ -1,4 +1,4 @@
-"""Groups shared out among threads, and durations sorted within their groups.
+"""Groups shared out among threads.
 
 The compiled kernels take a range of groups and write into their own rows, so the result does not depend on how many
 threads share the work.
@@ -11,20 +11,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from threading import Thread
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arguments import one_whole
-from relfit.base.numeric.compiled import njit
-
-__all__ = ["SortedLives", "in_threads", "over_groups", "processors", "sort_lives", "worker_number"]
 
 T = TypeVar("T")
 
 _CHUNKS_PER_WORKER = 4
-_LARGE = 20_000  # lives of a group from which numpy's sort, of the processor's widest registers, is faster
 _SMALL_BATCH = 20_000  # lives below which threads cost more than they save
 
 
@@ -100,70 +96,3 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-class SortedLives(NamedTuple):
-    """Lives in rising order within each group, failures before censored lives of the same length.
-
-    ``log`` holds natural logarithms of the durations in hours (minus infinity for zero). Compiled functions take it.
-    """
-
-    durations: npt.NDArray[np.float64]
-    log: npt.NDArray[np.float64]
-    observed: npt.NDArray[np.bool_]
-    offsets: npt.NDArray[np.int64]
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.offsets.size - 1
-
-
-def sort_lives(
-    durations: npt.NDArray[np.float64],
-    observed: npt.NDArray[np.bool_],
-    offsets: npt.NDArray[np.int64],
-    workers: int | None = None,
-) -> SortedLives:
-    """Sort durations within every group; the input stays as it is."""
-    durations, observed = durations.copy(), observed.copy()
-    log = np.empty_like(durations)
-    if durations.size >= _LARGE * (offsets.size - 1):
-        for begin, end in pairwise(offsets.tolist()):  # a few large groups
-            _sort_one(durations[begin:end], observed[begin:end])
-        with np.errstate(divide="ignore"):
-            np.log(durations, out=log)
-    else:
-        over_groups(offsets, lambda a, b: _sort(durations, observed, log, offsets, a, b), workers)
-    return SortedLives(durations, log, observed, offsets)
-
-
-def _sort_one(durations: npt.NDArray[np.float64], observed: npt.NDArray[np.bool_]) -> None:
-    """Sort a large group in place: failures and censored lives each by numpy's sort, then the two runs together."""
-    failures = np.sort(durations[observed])
-    both = np.concatenate([failures, np.sort(durations[~observed])])
-    order = np.argsort(both, kind="stable") if failures.size < both.size else slice(None)
-    durations[:], observed[:] = both[order], (np.arange(both.size) < failures.size)[order]
-
-
-@njit(cache=True, nogil=True)
-def _sort(
-    durations: np.ndarray, observed: np.ndarray, log: np.ndarray, offsets: np.ndarray, first: int, last: int
-) -> None:
-    """Shell's sort: as quick as others on some ten thousand lives, and compiled in a tenth of their time."""
-    for group in range(first, last):
-        begin, end = offsets[group], offsets[group + 1]
-        gap = end - begin
-        while gap > 1:
-            gap = (5 * gap - 1) // 11 if gap > 4 else 1
-            for i in range(begin + gap, end):
-                value, flag = durations[i], observed[i]
-                j = i - gap
-                while j >= begin and (durations[j] > value or (durations[j] == value and flag and not observed[j])):
-                    durations[j + gap] = durations[j]
-                    observed[j + gap] = observed[j]
-                    j -= gap
-                durations[j + gap] = value
-                observed[j + gap] = flag
-        for i in range(begin, end):
-            log[i] = np.log(durations[i]) if durations[i] > 0.0 else -np.inf

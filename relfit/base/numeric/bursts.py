@@ -17,21 +17,6 @@ import numpy.typing as npt
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.poisson import poisson_sf
 
-__all__ = [
-    "EXCESS",
-    "FALSE_JOINS",
-    "FEWEST",
-    "LONGEST",
-    "NODE_EXCESS",
-    "ChanceJoins",
-    "Selection",
-    "ends_of_classes",
-    "in_nodes",
-    "renewal_null",
-    "select",
-    "step_of",
-]
-
 EXCESS = 2.0  # times as many as by chance: half of these times lie within incidents
 FALSE_JOINS = 0.01  # of the incidents, that chance may join
 NODE_EXCESS = 10.0  # within a node: records of a burst follow each other far more often than failures do

@@ -20,8 +20,6 @@ import numba
 import numpy as np
 from numba.core import caching
 
-__all__ = ["checksum", "kept", "njit"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 _said: list[str] = []
 

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["compile_notice"]
-
 _PATIENCE = 3.0  # seconds between two looks
 
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["counting_order", "sort_within", "sum_within"]
-
 
 @njit(cache=True, nogil=True)
 def counting_order(code: np.ndarray, before: np.ndarray, groups: int, out: np.ndarray) -> None:

@@ -9,8 +9,6 @@ from scipy.optimize import isotonic_regression
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["crossing", "monotone", "redrawn"]
-
 _DRAWS = 1000
 
 

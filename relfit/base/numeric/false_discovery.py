@@ -7,8 +7,6 @@ import numpy.typing as npt
 
 from relfit.base.errors import ArgumentError
 
-__all__ = ["adjusted_p"]
-
 
 def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     """P-values adjusted so that rejecting those below alpha keeps the false-discovery rate below alpha.

@@ -8,8 +8,6 @@ import numpy as np
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["highest"]
-
 _POINTS = 25
 
 

@@ -6,8 +6,6 @@ from scipy import special
 
 from relfit.base.arguments import share
 
-__all__ = ["level_checked", "normal_quantile"]
-
 
 def level_checked(level: float) -> float:
     """The level itself; an `ArgumentError` when it is not between 0 and 1."""

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from relfit.base.arrays import BoolArray, IntArray
 
-__all__ = ["LARGEST_VARIANCE", "Maximum", "Objective", "derivatives", "maximise", "whitening"]
-
 FloatArray = npt.NDArray[Any]
 
 _ITERATIONS = 120

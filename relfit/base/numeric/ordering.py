@@ -13,18 +13,6 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, IntArray, NumberArray, Value, ValueArray
 
-__all__ = [
-    "alike",
-    "changes",
-    "different",
-    "natural_key",
-    "natural_order",
-    "order_in_groups",
-    "renumbered",
-    "sorted_within",
-]
-
-
 _DIGITS = re.compile("([0-9]+)")
 _LONGEST = 0xD7FF  # length of a number that a character tells
 _FEW = 100_000  # rows below which a plain sort is as fast

@@ -11,8 +11,6 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["exponential_mean_interval", "poisson_interval", "poisson_pmf", "poisson_ppf", "poisson_sf"]
-
 
 def poisson_pmf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
     """Probability of exactly `count`.

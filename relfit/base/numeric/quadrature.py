@@ -10,9 +10,6 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["gauss_legendre", "integrate_reliability"]
-
-
 _POINTS = 16  # of a panel
 _TOLERANCE = 1e-10  # relative to the integral
 _WIDEST, _NARROWEST, _MOST_PANELS = 8.0, 1e-6, 4000

@@ -13,8 +13,6 @@ import pandas as pd
 
 from relfit.base.arrays import FloatArray, IntArray
 
-__all__ = ["Ragged", "cumulative", "first_below", "offsets_of", "per_group", "places", "rows_of", "sums"]
-
 
 class Ragged:
     """Base of data classes with a field `offsets` and flat arrays of rows.

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["time_at_level"]
-
 IntArray = npt.NDArray[np.intp]
 
 _LOWEST, _HIGHEST = -745.0, 709.0  # logs of times that a float can hold

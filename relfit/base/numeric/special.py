@@ -13,18 +13,6 @@ import numpy as np
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.quadrature import gauss_legendre
 
-__all__ = [
-    "BLOCK",
-    "HALF_LOG_TWO_PI",
-    "gamma_cdf",
-    "log_gamma_sf",
-    "log_normal_sf",
-    "mean_log_minus_one",
-    "normalised_log_gamma",
-    "series_table",
-    "shape_score",
-]
-
 HALF_LOG_TWO_PI = 0.9189385332046727
 _SQRT_TWO_PI = 2.5066282746310002
 _SQRT_HALF = 0.7071067811865476
@@ -88,37 +76,6 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
     if 0.5 < ratio < 2.0:
         return normalised_log_gamma(a) - a * mean_log_minus_one((x - a) / a)
     return normalised_log_gamma(a) + a * (log_x - math.log(a)) - (x - a)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def gamma_cdf(
-    a: float, log_x: np.ndarray, log_gamma: float, table: np.ndarray, work: np.ndarray, out: np.ndarray
-) -> None:
-    """Cumulative distribution of the standard gamma at ``exp(log_x)``, rising, into `out`.
-
-    `table` is `series_table` of `a`, and `work` has at least five rows of `BLOCK`.
-    """
-    x = work[4]
-    far = a + 40.0 + 12.0 * math.sqrt(a)
-    for begin in range(0, log_x.size, BLOCK):
-        count = min(BLOCK, log_x.size - begin)
-        within = 0
-        for i in range(count):
-            x[i] = math.exp(log_x[begin + i])
-            if x[i] <= far:
-                within = i + 1
-        if a <= _SERIES_LIMIT:
-            _series(a, x, within, table, False, work)
-        for i in range(count):
-            if x[i] == 0.0:
-                out[begin + i] = 0.0
-            elif i >= within:
-                out[begin + i] = 1.0
-            elif a > _SERIES_LIMIT:
-                out[begin + i] = -math.expm1(_tail_integral(a, log_x[begin + i], x[i], log_gamma)[0])
-            else:
-                prefactor = math.exp(_log_prefactor(a, log_x[begin + i], x[i], log_gamma))
-                out[begin + i] = min(1.0, prefactor * work[1, i] / a)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -15,8 +15,6 @@ from multiprocessing.resource_tracker import ensure_running
 from types import ModuleType
 from typing import TypeVar
 
-__all__ = ["end_copy_of_script", "end_with_parent", "in_processes", "names_script", "script_hidden", "signals_kept"]
-
 T = TypeVar("T")
 
 

@@ -14,8 +14,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 
-__all__ = ["EULER", "LOG_WEIBULL_SD", "Domain", "Family", "FloatArray", "ShapeScale", "log_moments", "log_of_time"]
-
 Domain = Literal["positive", "real", "fraction"]
 
 EULER = 0.5772156649015329  # minus the mean of the log of a standard exponential life

@@ -11,8 +11,6 @@ from relfit.fitting.families.distribution import normal_quantile_of_hazard
 from relfit.fitting.families.lognormal import NormalScore
 from relfit.fitting.families.moments import spread_table
 
-__all__ = ["BirnbaumSaunders"]
-
 _HALF_LOG_TWO_PI = 0.9189385332046727
 
 

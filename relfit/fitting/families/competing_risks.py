@@ -13,8 +13,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families.base import Family
 from relfit.fitting.families.distribution import Distribution, log_sum
 
-__all__ = ["CompetingRisks"]
-
 _SPENT = 45.0  # cumulative hazard beyond which survival is negligible
 
 

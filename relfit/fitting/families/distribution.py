@@ -16,19 +16,6 @@ from relfit.base.hours_of_arrays import hours_of_array
 from relfit.base.numeric.quadrature import integrate_reliability
 from relfit.base.numeric.solving import time_at_level
 
-__all__ = [
-    "HEAVIEST",
-    "Distribution",
-    "FloatArray",
-    "log_cdf_of_hazard",
-    "log_difference",
-    "log_one_minus_exp",
-    "log_sum",
-    "mixed_cumulative_hazard",
-    "normal_quantile_of_hazard",
-]
-
-
 HEAVIEST = 1.0 + 1e-9
 """Tail index above which a mean is finite: 1, but for rounding."""
 

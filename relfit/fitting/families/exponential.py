@@ -11,8 +11,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import EULER, Family, log_moments, log_of_time
 from relfit.fitting.families.distribution import log_cdf_of_hazard
 
-__all__ = ["Exponential"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Family):

@@ -11,8 +11,6 @@ from relfit.fitting.families.base import ShapeScale, log_moments
 from relfit.fitting.families.distribution import Distribution, log_difference
 from relfit.fitting.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
-__all__ = ["Gamma"]
-
 
 class Gamma(ShapeScale):
     """Density ``t**(shape-1) exp(-t/scale) / (gamma(shape) scale**shape)`` (reliability-aware allocation, Table 3.1).

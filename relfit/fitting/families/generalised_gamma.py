@@ -12,8 +12,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import Family, log_moments, log_of_time
 from relfit.fitting.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
-__all__ = ["GeneralisedGamma"]
-
 _NORMAL = 1e-30  # below this size q makes no difference that a float could hold
 
 

@@ -13,8 +13,6 @@ from relfit.fitting.families.base import Family, log_moments
 from relfit.fitting.families.distribution import log_cdf_of_hazard
 from relfit.fitting.families.moments import spread_table
 
-__all__ = ["Gompertz"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gompertz(Family):

@@ -14,8 +14,6 @@ from relfit.fitting.families.base import Family, log_moments
 from relfit.fitting.families.distribution import log_one_minus_exp, log_sum
 from relfit.fitting.families.moments import spread_table
 
-__all__ = ["InverseGaussian"]
-
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _TWO_OVER_ROOT_PI = 1.1283791670955126
 _NODES, _WEIGHTS = gauss_legendre(10)

@@ -16,8 +16,6 @@ from relfit.base.arrays import FloatArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.quadrature import gauss_legendre
 
-__all__ = ["excess_exponential", "log_gamma_constant", "log_gamma_tail"]
-
 _NODES, _WEIGHTS = gauss_legendre(40)
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _DROP = 42.0  # the integrand is followed until it has fallen by exp(-42)

@@ -10,8 +10,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import ShapeScale, log_moments
 from relfit.fitting.families.distribution import log_sum
 
-__all__ = ["Loglogistic"]
-
 
 class Loglogistic(ShapeScale):
     """``F(t) = 1 / (1 + (t / scale)**-shape)`` (Lawless, Lifetime Data, section 1.3).

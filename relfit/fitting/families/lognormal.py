@@ -13,8 +13,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import Family, log_moments, log_of_time
 from relfit.fitting.families.distribution import log_difference, normal_quantile_of_hazard
 
-__all__ = ["Lognormal", "NormalScore"]
-
 
 class NormalScore(Family):
     """Families in which a rising function `_z` of time is standard normal."""

@@ -16,8 +16,6 @@ from relfit.fitting.families.distribution import log_one_minus_exp, log_sum, mix
 from relfit.fitting.families.exponential import Exponential
 from relfit.fitting.families.weibull import Weibull
 
-__all__ = ["Hyperexponential2", "Hyperexponential3", "Mixture", "WeibullMixture"]
-
 _LOG_HALF = -0.6931471805599453
 
 

@@ -13,8 +13,6 @@ from relfit.base.arrays import FloatArray
 if TYPE_CHECKING:
     from relfit.fitting.families.base import Family
 
-__all__ = ["spread_table"]
-
 _LOG_SHAPES = np.linspace(-12.0, 12.0, 49)
 
 

@@ -12,8 +12,6 @@ from relfit.fitting.families.base import Family
 from relfit.fitting.families.distribution import log_one_minus_exp, log_sum, mixed_cumulative_hazard
 from relfit.fitting.families.weibull import Weibull
 
-__all__ = ["LimitedFailure", "ZeroInflated"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LimitedFailure(Family):

@@ -14,8 +14,6 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.exponential import Exponential
 from relfit.fitting.families.weibull import Weibull
 
-__all__ = ["Rescaled", "with_mean"]
-
 
 @dataclass(frozen=True)
 class Rescaled(Distribution):

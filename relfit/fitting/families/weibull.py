@@ -11,8 +11,6 @@ from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_
 from relfit.fitting.families.distribution import log_cdf_of_hazard
 from relfit.fitting.families.log_gamma import log_gamma_tail
 
-__all__ = ["Weibull"]
-
 _SMALL = 1e-200  # hazard before an age that is as good as none
 
 

@@ -11,8 +11,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_moments
 from relfit.fitting.families.weibull import Weibull
 
-__all__ = ["Weibull3"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Weibull3(ShapeScale):

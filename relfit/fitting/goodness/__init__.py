@@ -4,7 +4,7 @@ It works on arrays alone (probabilities of sorted durations under a fitted distr
 use it.
 """
 
-from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, distances, distances_of_hazards
+from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, distances_of_hazards
 from relfit.fitting.goodness.chi_square import chi_square_of_hazards
 from relfit.fitting.goodness.kolmogorov import kolmogorov_p
 from relfit.fitting.goodness.null_tables import tabulated_p
@@ -13,7 +13,6 @@ __all__ = [
     "DISTANCES",
     "STATISTICS",
     "chi_square_of_hazards",
-    "distances",
     "distances_of_hazards",
     "kolmogorov_p",
     "tabulated_p",

@@ -11,62 +11,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
-from relfit.base.numeric.batches import SortedLives, over_groups
+from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
-from relfit.base.numeric.special import BLOCK, gamma_cdf, series_table
-
-__all__ = ["DISTANCES", "STATISTICS", "distances", "distances_of_hazards"]
-
 
 DISTANCES = ("ks", "cvm", "ad")
 STATISTICS = (*DISTANCES, "largest")
-"""Columns of what `distances` gives: those of the tests, and the plain largest distance, without weights."""
-_CODES = {"exponential": 0, "weibull": 1, "gamma": 2, "lognormal": 3}
+"""Columns of what `distances_of_hazards` gives: those of the tests, and the plain largest distance, without weights."""
 _SMALLEST = 1e-300
-_FEW_GROUPS = 4  # for which the fitted distribution need not be compiled
-
-
-def distances(
-    family: str,
-    parameters: FloatArray,
-    fitted: BoolArray,
-    ordered: SortedLives,
-    workers: int | None = None,
-) -> FloatArray:
-    """Statistics of one core family on observed or right-censored durations, shape (groups, 4) as `STATISTICS`.
-
-    `parameters` have shape (groups, k); NaN where the family was not `fitted`.
-    """
-    out = np.full((ordered.n_groups, len(STATISTICS)), np.nan)
-
-    if ordered.n_groups <= _FEW_GROUPS:
-        for group in np.flatnonzero(fitted).tolist():
-            begin, end = ordered.offsets[group : group + 2].tolist()
-            below, above = _fitted(family, parameters[group], ordered.durations[begin:end], ordered.log[begin:end])
-            _of_group(below, above, ordered.durations, ordered.observed, np.empty(0, np.int64), begin, end, out[group])
-        return out
-
-    code = _CODES[family]
-    over_groups(ordered.offsets, lambda a, b: _of_core(code, parameters, fitted, ordered, a, b, out), workers)
-    return out
-
-
-def _fitted(family: str, parameters: FloatArray, times: FloatArray, log: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Fitted distribution and survival functions at sorted durations."""
-    if family == "lognormal":
-        z = (log - parameters[0]) / parameters[1]
-        return np.asarray(special.ndtr(z)), np.asarray(special.ndtr(-z))
-    if family == "gamma":
-        at = times / parameters[1]
-        return np.asarray(special.gammainc(parameters[0], at)), np.asarray(special.gammaincc(parameters[0], at))
-    with np.errstate(over="ignore", under="ignore"):
-        hazard = (
-            parameters[0] * times if family == "exponential" else np.exp(parameters[0] * (log - np.log(parameters[1])))
-        )
-        return -np.expm1(-hazard), np.exp(-hazard)
 
 
 def distances_of_hazards(
@@ -166,71 +119,6 @@ def _of_group(
     out[1] = total * square
     out[2] = total * weighted
     out[3] = largest
-
-
-@njit(cache=True, nogil=True)
-def _probabilities(
-    code: int,
-    parameters: np.ndarray,
-    durations: np.ndarray,
-    log: np.ndarray,
-    begin: int,
-    end: int,
-    table: np.ndarray,
-    work: np.ndarray,
-    below: np.ndarray,
-    above: np.ndarray,
-) -> None:
-    """Fitted distribution and survival functions at the durations of one group."""
-    n = end - begin
-    if code == 2:
-        log_scale = math.log(parameters[1])
-        series_table(parameters[0], table)
-        for i in range(n):
-            above[i] = log[begin + i] - log_scale
-        gamma_cdf(parameters[0], above[:n], math.lgamma(parameters[0]), table, work, below)
-        for i in range(n):
-            above[i] = 1.0 - below[i]
-    elif code == 3:
-        factor = math.sqrt(0.5) / parameters[1]
-        for i in range(n):
-            z = (log[begin + i] - parameters[0]) * factor
-            below[i], above[i] = 0.5 * math.erfc(-z), 0.5 * math.erfc(z)
-    else:
-        log_scale = math.log(parameters[1]) if code == 1 else 0.0
-        for i in range(n):
-            if code == 0:
-                hazard = parameters[0] * durations[begin + i]
-            else:
-                hazard = math.exp(parameters[0] * (log[begin + i] - log_scale))
-            above[i] = math.exp(-hazard)
-            below[i] = 1.0 - above[i]
-
-
-@njit(cache=True, nogil=True)
-def _of_core(
-    code: int,
-    parameters: FloatArray,
-    fitted: BoolArray,
-    ordered: SortedLives,
-    first: int,
-    last: int,
-    out: FloatArray,
-) -> None:
-    durations, log, observed, offsets = ordered
-    longest = 0
-    for group in range(first, last):
-        longest = max(longest, offsets[group + 1] - offsets[group])
-    below = np.empty(longest)
-    above = np.empty(longest)
-    table = np.empty((48, 3))
-    work = np.empty((5, BLOCK))
-    unweighted = np.empty(0, np.int64)
-    for group in range(first, last):
-        begin, end = offsets[group], offsets[group + 1]
-        if fitted[group]:
-            _probabilities(code, parameters[group], durations, log, begin, end, table, work, below, above)
-            _of_group(below, above, durations, observed, unweighted, begin, end, out[group])
 
 
 @njit(cache=True, nogil=True)

@@ -10,8 +10,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["chi_square_of_hazards"]
-
 _SMALLEST_EXPECTATION = 5.0
 _LARGEST_HAZARD = 40.0  # beyond it no duration is likely by any standard
 

@@ -9,9 +9,6 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["kolmogorov_p"]
-
-
 _EXACT_UP_TO = 140
 _AT_ONCE = 4_000_000  # entries of the matrices
 

@@ -17,8 +17,6 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray
 from relfit.fitting.goodness._distances import DISTANCES
 
-__all__ = ["tabulated_p"]
-
 _ANCHORS = (0.01, 0.0005)  # the tail beyond the table goes on as it does between these
 
 

@@ -19,9 +19,6 @@ from relfit.base.text import count
 from relfit.fitting.nonparametric.curves import Grouped, times_per_group
 from relfit.log.lifedata import LifeData
 
-__all__ = ["TurnbullEstimate", "turnbull"]
-
-
 # kinds of ends, in their order at one time: an end that excludes the time, a start that includes it, an end that
 # includes it, a start that excludes it
 _END_BEFORE, _START_AT, _END_AT, _START_AFTER = range(4)

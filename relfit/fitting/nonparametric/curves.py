@@ -13,8 +13,6 @@ from relfit.base.numeric.ragged import first_below, places
 from relfit.base.results import Interval, Result
 from relfit.base.text import count, interval, number
 
-__all__ = ["Grouped", "StepCurves", "times_per_group"]
-
 _STEPS = ("times", "estimate", "standard_error", "low", "high", "at_risk", "events")
 _SAME = 1e-12  # relative difference below which two probabilities count as equal
 

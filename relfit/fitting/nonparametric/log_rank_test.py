@@ -13,8 +13,6 @@ from relfit.base.text import count, p_value
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.log.lifedata import LifeData
 
-__all__ = ["LogRank", "log_rank"]
-
 
 class LogRank(Result):
     """A log-rank test.

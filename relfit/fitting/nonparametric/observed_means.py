@@ -15,8 +15,6 @@ from relfit.base.text import count, interval, number
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.nonparametric.survival_estimates import kaplan_meier
 
-__all__ = ["ObservedTimes", "observed_times"]
-
 _OF = {"ttf": ("time to failure", "times to failure"), "ttr": ("time to repair", "times to repair")}
 _ENDED = {"ttr": "repair"}
 

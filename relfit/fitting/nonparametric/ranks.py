@@ -14,8 +14,6 @@ from relfit.base.text import count
 from relfit.fitting.nonparametric.curves import Grouped
 from relfit.log.lifedata import LifeData
 
-__all__ = ["PlottingPositions", "median_ranks"]
-
 
 class PlottingPositions(Grouped):
     """One point per observed failure; group ``j`` owns ``offsets[j]:offsets[j + 1]``.

@@ -17,8 +17,6 @@ from relfit.base.text import count
 from relfit.log.lifechecks import FURTHER, as_column
 from relfit.log.lifedata import LifeData
 
-__all__ = ["lives_of"]
-
 _FORMS = "give an array of hours, a table, or a log as read by rf.read('log.csv')"
 
 

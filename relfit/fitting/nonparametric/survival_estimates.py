@@ -18,9 +18,6 @@ from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.log.lifedata import LifeData
 
-__all__ = ["hazard_limits", "kaplan_meier", "nelson_aalen"]
-
-
 _Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 

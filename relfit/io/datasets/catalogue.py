@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["CATALOGUE", "DataSet"]
-
 _GITHUB = "https://raw.githubusercontent.com"
 _ESEUR = f"{_GITHUB}/Derek-Jones/ESEUR-code-data/1a49d102b38680531cb1d79ca131510b11b64e06/"
 _TITAN = f"{_GITHUB}/olcf/TitanGPULife/f3303559ff63d341eb913ac530267b412d30ed7e/"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from relfit.io.workloads import Workload
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["fetch", "is_fetched", "lists_jobs", "public"]
-
 _TIMEOUT = 30.0  # seconds without a byte
 _LONGEST = 86_400.0
 _TRIES = 2

@@ -19,8 +19,6 @@ from relfit.base.errors import ReadError
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import Text
 
-__all__ = ["read_csv", "read_delimited"]
-
 _LONGEST = 1_000_000
 _BLOCK = 1 << 22
 _MOST_LINES = 1000  # lines of one row with quoted line breaks

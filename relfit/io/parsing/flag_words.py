@@ -10,8 +10,6 @@ import pyarrow.compute as pc
 from relfit.base.arrays import BoolArray
 from relfit.io.parsing.rows import as_text_array
 
-__all__ = ["ended_flags", "flags"]
-
 _TRUE = frozenset(("true", "t", "yes", "y", "1", "1.0"))
 _FALSE = frozenset(("false", "f", "no", "n", "0", "0.0"))
 _ENDED = frozenset(("failed", "failure", "fail", "died", "dead"))

@@ -8,8 +8,6 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["as_numbers"]
-
 _LONGEST = 400  # digits before or after the point
 _NUMBER = r"^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?$"
 _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", rf"\d{{0,{_LONGEST}}}")

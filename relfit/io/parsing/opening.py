@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-__all__ = ["MAX_SIZE", "Content", "encoding_of", "members", "open_content", "refuse_archive", "size_in_bytes"]
-
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32"),

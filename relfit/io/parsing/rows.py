@@ -20,8 +20,6 @@ from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ReadError
 from relfit.log.tables import REJECTED_COLUMNS
 
-__all__ = ["NoRowsError", "Rejections", "TextTable", "as_text_array", "category", "cell_text", "in_categories"]
-
 _SHOWN = 200
 
 

@@ -10,8 +10,6 @@ from typing import Any
 
 from relfit.base.errors import ReadError
 
-__all__ = ["read_settings", "settings_of_text"]
-
 _LARGEST = 10_000_000  # bytes
 _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document\))$")
 

@@ -13,8 +13,6 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray, IntArray
 
-__all__ = ["Stamps", "day_and_month", "parse_stamps"]
-
 _ZONE = r"(?P<z> ?(?:Z|z|UTC|GMT|(?:UTC|GMT)?[+-]\d{2}(?::?\d{2})?))?"
 _CLOCK = (
     r"(?:(?: +|T)(?P<h>\d{1,2}):(?P<n>\d{2})(?::(?P<s>\d{2})(?:[.,](?P<f>\d{1,12}))?)?(?: ?(?P<p>[AaPp])\.?[Mm]\.?)?"

@@ -21,8 +21,6 @@ from relfit.io.parsing.opening import MAX_SIZE, Content
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable, cell_text
 from relfit.io.parsing.text_content import Text, as_text
 
-__all__ = ["rows_of", "rows_of_frame"]
-
 _BYTES_A_ROW = 100
 _ARRAY = re.compile(r"""\s*\[\s*(?:[{\["\]]|[-\d.]+\s*,|$)""")  # a JSON array
 _STAMP = re.compile(r"\s*\[(?:\w{3} \w{3} |\d)")  # a time stamp in brackets

@@ -9,8 +9,6 @@ from pathlib import Path
 from relfit.base.errors import ReadError
 from relfit.io.parsing.opening import Content, encoding_of
 
-__all__ = ["Text", "as_text", "valid"]
-
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _SAMPLE = 65_536
 _FOREIGN = (

@@ -18,20 +18,6 @@ from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.stamps import Stamps, parse_stamps
 
-__all__ = [
-    "UTC",
-    "are_dates",
-    "are_times",
-    "check_zone",
-    "clock_times",
-    "durations",
-    "instants",
-    "localised",
-    "since_1970",
-    "spans",
-    "unsaid",
-]
-
 UTC: Any = "datetime64[ns, UTC]"
 _UNITS = {"unix": 1.0, "unix_ms": 1e-3, "unix_us": 1e-6, "unix_ns": 1e-9}
 _SIZES = (1e11, 1e14, 1e17)  # numbers from here on are milliseconds, microseconds, nanoseconds

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from shlex import quote
 
-__all__ = ["is_clock", "is_number", "no_length", "no_time"]
-
 _CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
 _ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}(?![\d.,])")
 _GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")

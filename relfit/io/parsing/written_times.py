@@ -6,8 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-__all__ = ["texts_as_iso", "texts_with_year"]
-
 _DAY = pd.Timedelta("1d")
 _FORMATS = (
     *("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d-%m-%Y %H:%M:%S", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M"),

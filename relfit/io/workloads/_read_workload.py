@@ -15,8 +15,6 @@ from relfit.io.workloads import batsim, job_table, slurm, swf
 from relfit.io.workloads.job_rows import Machine
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["WORKLOAD_FORMATS", "read_workload", "write_workload"]
-
 _READERS: tuple[Any, ...] = (batsim, swf, slurm, job_table)
 """A module per format, in the order in which they are tried."""
 

@@ -15,8 +15,6 @@ from relfit.io.parsing.text_content import as_text
 from relfit.io.workloads.job_rows import JobRows, Machine, numbers
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["NAME", "batsim_text", "read", "recognises"]
-
 NAME = "batsim"
 
 

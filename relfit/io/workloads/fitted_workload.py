@@ -15,8 +15,6 @@ from relfit.base.text import count, number
 from relfit.io.workloads.generator import Generator, numbered, on_the_clock
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["FittedWorkload", "Quantiles", "fit_workload"]
-
 _KNOTS = 512
 _FEW = 30  # jobs in a class; smaller classes are pooled
 _SLOT = 3600.0

@@ -11,8 +11,6 @@ from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.io.workloads.workload import Workload
 from relfit.log.tables import Source
 
-__all__ = ["Generator", "numbered", "on_the_clock"]
-
 
 class Generator:
     """A source of jobs, each drawn on its own."""

@@ -12,8 +12,6 @@ from relfit.base.text import duration
 from relfit.base.units import hours
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["LENGTHS", "length_classes", "shares", "width_classes"]
-
 LENGTHS = ("1min", "1h", "6h", "12h", "1D")
 """Run times at which one class of lengths ends and the next begins."""
 

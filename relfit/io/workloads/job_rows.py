@@ -18,8 +18,6 @@ from relfit.io.parsing.rows import Rejections
 from relfit.io.workloads.workload import Workload
 from relfit.log.tables import Source
 
-__all__ = ["JobRows", "Machine", "job_ids", "numbers", "seconds"]
-
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
 _NO_LIMIT = ("unlimited", "infinite")
 

@@ -13,8 +13,6 @@ from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 
-__all__ = ["JobSizes"]
-
 
 @dataclass(frozen=True)
 class JobSizes:

@@ -19,8 +19,6 @@ from relfit.io.parsing.times import check_zone, instants
 from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["COLUMNS", "NAME", "read", "recognises"]
-
 NAME = "table"
 _SPELLINGS = {
     "job_id": ("job_id", "jobid", "id", "job"),

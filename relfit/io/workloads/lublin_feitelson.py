@@ -14,8 +14,6 @@ from relfit.io.workloads.generator import Generator, numbered, on_the_clock
 from relfit.io.workloads.job_sizes import JobSizes
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["LublinFeitelson"]
-
 _BUCKETS = 48  # half hours of a day
 _BUCKET = 1800.0
 _DAY_BEGINS = 11  # bucket in which the daily cycle begins

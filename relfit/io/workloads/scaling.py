@@ -11,8 +11,6 @@ from relfit.base.text import number, percent
 from relfit.base.units import hours
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["compress", "copies", "scale_load", "scale_size", "with_walltimes"]
-
 _SLIGHTLY = 1.1  # a smaller factor is said in percent
 
 

@@ -26,8 +26,6 @@ from relfit.io.parsing.times import check_zone, instants
 from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["NAME", "read", "recognises"]
-
 NAME = "slurm"
 _REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
 _WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")

@@ -22,8 +22,6 @@ from relfit.io.parsing.text_content import as_text
 from relfit.io.workloads.job_rows import JobRows, Machine
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["NAME", "read", "recognises", "swf_text"]
-
 NAME = "swf"
 _FIELDS = 18
 _HEADER = re.compile(r"^;\s*(\w+)\s*:\s*(.*?)\s*$")

@@ -15,8 +15,6 @@ from relfit.io.workloads.job_sizes import JobSizes
 from relfit.io.workloads.scaling import with_walltimes
 from relfit.io.workloads.workload import Workload
 
-__all__ = ["TwoStage"]
-
 
 @dataclass(frozen=True)
 class TwoStage(Generator):

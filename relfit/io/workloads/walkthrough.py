@@ -16,8 +16,6 @@ import numpy as np
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.io.parsing.settings import read_settings
 
-__all__ = ["read_walkthrough"]
-
 _POLICIES: dict[str, dict[str, object]] = {
     "easy_bf": {"name": "easy", "fixed_nodes": True},
     "easy_bf2": {"name": "easy"},

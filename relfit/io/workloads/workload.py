@@ -16,8 +16,6 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
 from relfit.log.tables import REJECTED_COLUMNS, Source
 
-__all__ = ["Workload"]
-
 _REASONS = 5
 _PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
 

@@ -25,8 +25,6 @@ from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["FileSource", "fetched_documents", "form_of"]
-
 _SETTLED = 2.0  # seconds after which another change also changes the file's time
 _NAMED = 3  # unreadable files named
 _TABLES = ("file", "tickets")  # kinds of source whose tables do not become empty; a log may, when it is rotated

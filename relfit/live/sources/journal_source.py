@@ -17,8 +17,6 @@ from relfit.live.sources.file_source import fetched_documents, form_of
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["JournalSource"]
-
 _OVERLAP = pd.Timedelta("1h")
 _COMMANDS = {
     "journalctl": ("journalctl", "-o", "json", "--no-pager", "-q"),

@@ -24,8 +24,6 @@ from relfit.live.sources.file_source import form_of
 from relfit.live.sources.source_base import PlainUrl, SourceBase, missing_extra, password_from
 from relfit.live.sources.source_errors import SourceError
 
-__all__ = ["PrometheusSource"]
-
 _POINTS = 10_000  # per series and page; Prometheus refuses more than 11,000
 _SAMPLES = 1_000_000  # per page, over all series
 _NODE = "relfit_node"

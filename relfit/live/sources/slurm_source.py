@@ -30,8 +30,6 @@ from relfit.live.sources.source_errors import SourceError
 from relfit.live.sources.sql_reading import query_rows
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["SlurmSource"]
-
 _EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"
 _PRINTED = ("TimeStart", "TimeEnd", "NodeName", "ClusterNodes", "StateRaw", "Reason")
 """Names of the database's columns in the output of the commands."""

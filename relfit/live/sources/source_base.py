@@ -20,16 +20,6 @@ from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.live.live_records import Fetched
 from relfit.live.sources.source_errors import SourceError
 
-__all__ = [
-    "FilePath",
-    "Located",
-    "PlainUrl",
-    "SourceBase",
-    "missing_extra",
-    "password_from",
-    "without_password",
-]
-
 _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
 
 

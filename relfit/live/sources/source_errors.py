@@ -5,8 +5,6 @@ from __future__ import annotations
 from relfit.base.errors import RelfitError
 from relfit.live.live_records import Fetched
 
-__all__ = ["SourceError"]
-
 
 class SourceError(RelfitError):
     """A source could not be fetched: refused, too slow, cut short, of another form.

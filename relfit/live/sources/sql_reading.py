@@ -14,8 +14,6 @@ from relfit.base.text import on_one_line
 from relfit.live.sources.source_base import missing_extra, password_from
 from relfit.live.sources.source_errors import SourceError
 
-__all__ = ["query_rows"]
-
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 _MOST_ROWS = 20_000_000
 _TOGETHER = 50_000  # rows fetched at a time

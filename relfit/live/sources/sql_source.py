@@ -21,8 +21,6 @@ from relfit.live.sources.source_base import Located, SourceBase, missing_extra, 
 from relfit.live.sources.source_errors import SourceError
 from relfit.live.sources.sql_reading import query_rows
 
-__all__ = ["SqlSource"]
-
 _FILES = ("sqlite:///", "duckdb:///")
 _MOST_COLUMNS = 200  # columns beyond the named ones
 

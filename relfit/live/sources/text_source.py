@@ -22,8 +22,6 @@ from relfit.live.sources.file_source import fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["TextSource"]
-
 _NO_YEAR = r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d$"
 _FIELDS = ("node", "start", "end", "state", "cause", "detail", "system", "scope")
 

@@ -23,8 +23,6 @@ from relfit.live.sources.source_base import FilePath, SourceBase
 from relfit.live.sources.source_errors import SourceError
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["TicketSource"]
-
 _NAMES = {
     "start": ("created", "opened", "opened_at", "sys_created_on", "reported"),
     "end": ("resolved", "resolved_at", "closed", "closed_at", "resolution date"),

@@ -26,8 +26,6 @@ from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expe
 if TYPE_CHECKING:
     from relfit.fitting.families.distribution import Distribution
 
-__all__ = ["AgeingNodes", "CheckpointPlan", "plan_checkpoints"]
-
 _ROBUST_DRAWS = 1000
 _FEW_DRAWS = 300  # each is a search over two numbers
 _AGEING = "A node that failed is new, all others go on ageing: they are of all ages, as after many failures."

@@ -16,17 +16,6 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.system.jobs.checkpoint import BOTH, best_interval, slowdown_exponential
 
-__all__ = [
-    "best_waste",
-    "costs_of",
-    "daly_interval",
-    "first_order_best_waste",
-    "least_mtbf",
-    "slowdown",
-    "waste",
-    "young_interval",
-]
-
 
 def costs_of(save: Durations, restore: Durations, restart: Durations) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Hours to save, to restore, and to restart, checked."""

@@ -18,8 +18,6 @@ from relfit.base.numeric.grid_search import highest
 from relfit.system.jobs import Checkpoint, TimeToFailure, time_to_failure
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["LEAST_PROGRESS", "BestFixed", "best_fixed_interval", "lattice_sum", "renewal_waste"]
-
 LEAST_PROGRESS = 1e-9  # useful share of time below which a job makes no progress
 _DIRECT = 384  # terms of a lattice sum that are added directly
 _CHUNK = 2_000_000

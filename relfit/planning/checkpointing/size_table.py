@@ -16,8 +16,6 @@ from relfit.base.text import count, duration
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan, plan_checkpoints
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["CheckpointTable", "checkpoint_table"]
-
 
 class CheckpointTable(Result):
     """Best checkpoint intervals by size of job; made by `checkpoint_table`.

@@ -22,8 +22,6 @@ from relfit.base.results import Result
 from relfit.base.text import duration, percent
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["GlobalSaves", "LevelCosts", "TwoLevels"]
-
 _MOST_LOCAL = 2000
 
 

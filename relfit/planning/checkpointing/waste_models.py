@@ -14,8 +14,6 @@ from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, 
 from relfit.system.jobs import Checkpoint, TimeToFailure
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["ExponentialWaste", "RenewalWaste", "robust_interval"]
-
 
 @dataclass(frozen=True, eq=False)
 class ExponentialWaste:

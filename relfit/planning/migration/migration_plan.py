@@ -31,9 +31,6 @@ from relfit.planning.migration.throughput import (
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["MigrationPlan", "plan_migration", "spares_for_alarms"]
-
-
 _NO_RECALL = 0.005  # a recall below it counts as none
 _NO_GAIN = 1e-12  # a difference of yields below it is rounding
 _PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)

@@ -20,8 +20,6 @@ from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.system.jobs.checkpoint import mu_times_root
 
-__all__ = ["Predictor", "best_predicted_interval", "break_even_recall", "predicted_waste"]
-
 
 @dataclass(frozen=True)
 class Predictor:

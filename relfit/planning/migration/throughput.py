@@ -24,8 +24,6 @@ from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
 from relfit.system.jobs import time_to_failure
 
-__all__ = ["SCENARIOS", "JobMix", "Scenario", "Throughputs", "compare_throughputs", "job_mix", "spares_for_risk"]
-
 
 @dataclass(frozen=True)
 class Scenario:

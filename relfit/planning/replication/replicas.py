@@ -22,8 +22,6 @@ from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.fitting.families.distribution import log_one_minus_exp
 from relfit.planning.checkpointing.exponential_failures import best_waste
 
-__all__ = ["CopiedJob", "failures_to_interruption"]
-
 _MOST_NODES = 2**50
 _NODES, _WEIGHTS = gauss_legendre(16)
 

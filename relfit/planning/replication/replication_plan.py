@@ -21,9 +21,6 @@ from relfit.planning.sparing.job_spares import SparesPlan, plan_spares
 from relfit.system.jobs import Checkpoint
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["ReplicationPlan", "plan_replication"]
-
-
 _NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _RESTARTS = "Nothing fails while the job restarts; it waits as long with any number of nodes."
 _MOST_SPARED = 5_000  # nodes of a job for which spares are counted

@@ -10,8 +10,6 @@ from relfit.base.results import Result
 from relfit.fleet.calibration import Parameters
 from relfit.planning.plan import of_stable_period
 
-__all__ = ["Assumption", "Assumptions", "check_assumptions"]
-
 _UNEQUAL = 2.0  # ratio of slow to quick mean repair times that matters
 _HOLDS = {True: "yes", False: "no", None: "unknown"}
 

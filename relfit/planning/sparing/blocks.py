@@ -19,18 +19,6 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
 
-__all__ = [
-    "SharedRacks",
-    "SparesNeeded",
-    "block_mtbf",
-    "blocking_probability",
-    "blocks_down",
-    "job_blocked",
-    "spare_blocks_needed",
-    "time_to_exhaust",
-    "unavailability",
-]
-
 
 def time_to_exhaust(
     trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mttr: Durations

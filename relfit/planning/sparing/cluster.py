@@ -15,8 +15,6 @@ from relfit.base.arguments import durations, positive, share, whole
 from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 
-__all__ = ["Cluster", "DeviceFailures", "Performance", "PowerHeadroom", "Strategies", "TensorParallel"]
-
 
 @dataclass(frozen=True)
 class Cluster:

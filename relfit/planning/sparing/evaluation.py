@@ -22,9 +22,6 @@ from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance
 from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
 from relfit.planning.sparing.spare_search import best_spare_blocks, check_work
 
-__all__ = ["SHARES", "SparingEvaluation", "evaluate_sparing", "optimise_sparing", "placement_groups"]
-
-
 SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
 _OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
 

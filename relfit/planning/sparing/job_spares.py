@@ -18,8 +18,6 @@ from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameter
 from relfit.planning.plan import NOISE, Plan, limits
 from relfit.planning.sparing.blocks import unavailability
 
-__all__ = ["SparesPlan", "plan_spares"]
-
 _AROUND = 3  # rows of the table on either side
 _MOST = 64  # spares beyond as many as the job has nodes
 _DRAWN = 200  # cases of nodes down computed at once

@@ -17,8 +17,6 @@ from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing
 from relfit.planning.sparing.recovery import Recovery
 
-__all__ = ["SparingMap", "sparing_map"]
-
 _BISECTIONS = 20
 _MEANS = ("mtbf_tray", "mtbf_rack", "mttr")
 

@@ -21,8 +21,6 @@ from relfit.fleet.calibration.validation_errors import ParameterError
 from relfit.planning.sparing.cluster import Cluster, Performance, PowerHeadroom, Strategies, TensorParallel
 from relfit.planning.sparing.recovery import Recovery
 
-__all__ = ["ClusterTable", "PlanFile", "read_plan_file"]
-
 Whole = Annotated[int, Strict(), Field(ge=1)]
 Counted = Annotated[int, Strict(), Field(ge=0)]
 Duration = str | Annotated[float, Field(ge=0.0)]

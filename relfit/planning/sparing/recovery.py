@@ -16,8 +16,6 @@ from relfit.base.numeric.poisson import poisson_pmf
 from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["LOSSES", "Recovery", "losses"]
-
 LOSSES = ("blocked", "reduced", "saves", "rework", "detection", "restart")
 _LONGEST = 1e200  # longest recovery, relative to an undisturbed one
 

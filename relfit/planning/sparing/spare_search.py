@@ -21,9 +21,6 @@ from relfit.base.numeric.ragged import offsets_of
 from relfit.planning.sparing.blocks import SharedRacks
 from relfit.planning.sparing.recovery import Recovery, losses
 
-__all__ = ["best_spare_blocks", "check_work"]
-
-
 _CHUNK = 1_000_000  # cases of an exhaustive search held at once
 _SURE = 1e-15  # probability of more blocks down that counts as zero
 _NOTHING = 1e-25

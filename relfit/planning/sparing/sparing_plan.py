@@ -22,8 +22,6 @@ from relfit.planning.sparing.cluster import Cluster, DeviceFailures, Performance
 from relfit.planning.sparing.evaluation import SparingEvaluation, evaluate_sparing, optimise_sparing
 from relfit.planning.sparing.recovery import Recovery
 
-__all__ = ["SparingPlan", "device_failures", "plan_sparing"]
-
 _MOST_STRATEGIES = 8  # candidates of a robust plan
 _MOST_SPARES = 60  # numbers of spare blocks tried for each of them
 

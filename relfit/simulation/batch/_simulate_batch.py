@@ -30,8 +30,6 @@ from relfit.simulation.batch.simulation_files import read_simulation
 from relfit.simulation.engine.repair_stages import listed
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["resume_batch", "simulate_batch"]
-
 
 def simulate_batch(
     workload: Workload,

@@ -42,8 +42,6 @@ from relfit.simulation.engine.checked_settings import Settings, Time, check_dura
 from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["BatchConfig", "read_batch_config"]
-
 
 def _share(value: object) -> float | None:
     """The share that text such as ``"3%"`` names; None for other values."""

@@ -21,8 +21,6 @@ from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.event_loop import advance, prepare
 from relfit.simulation.batch.failure_processes import FailureStream
 
-__all__ = ["REMEDY", "Drive", "Progress", "Simulation", "drive"]
-
 Progress = Callable[[str, float], None]
 """Takes a text that says how far a run is, and the share that is done."""
 REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation somewhere (until)"

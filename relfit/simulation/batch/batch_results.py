@@ -17,8 +17,6 @@ from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.failure_processes import Table
 from relfit.simulation.engine.repair_stages import BEYOND_REPAIR, REPLACED
 
-__all__ = ["JOB_COLUMNS", "BatchRun"]
-
 JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "success", "nodes")
 """The columns of the file that ``--jobs-out`` writes."""
 STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")

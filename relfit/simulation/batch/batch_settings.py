@@ -26,8 +26,6 @@ from relfit.simulation.engine.checked_settings import Settings, Time
 from relfit.simulation.engine.records import compiled
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
-__all__ = ["Allocation", "BatchCluster", "CheckpointShares", "NodeClass", "Part", "Reservation", "Saving", "Scheduler"]
-
 
 class BatchCluster(Settings):
     """The machine.

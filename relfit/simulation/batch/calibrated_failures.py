@@ -20,8 +20,6 @@ from relfit.simulation.batch.failure_source import Failures, GroupFailures, Node
 from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
 
-__all__ = ["CalibratedFailures"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CalibratedFailures(Failures):

@@ -16,8 +16,6 @@ from relfit.simulation.batch.job_events import start_on
 from relfit.simulation.batch.queue_order import EASY
 from relfit.simulation.engine.records import compiled, making_arrays, part
 
-__all__ = ["schedule_in_classes"]
-
 
 @part
 def _fits(e: Engine, job: int, nodes: IntArray) -> bool:

@@ -11,8 +11,6 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
 from relfit.simulation.engine.records import Records, new_records, record_dtype
 
-__all__ = ["ENGINE_VERSION", "Engine", "State", "grown_log", "grown_queue", "new_engine", "new_jobs"]
-
 ENGINE_VERSION = 1
 """Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
 

@@ -22,8 +22,6 @@ from relfit.simulation.engine.event_heap import pop, put
 from relfit.simulation.engine.records import compiled, part
 from relfit.simulation.engine.repair_stages import REPLACED
 
-__all__ = ["advance", "prepare"]
-
 
 @part
 def _next_instant(e: Engine) -> float:

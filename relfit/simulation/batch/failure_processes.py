@@ -14,8 +14,6 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
 from relfit.simulation.batch.seconds import HOUR
 
-__all__ = ["ClassProcess", "FailureStream", "PartProcess", "Process", "Replay", "Table", "Together", "failure_table"]
-
 Table = np.ndarray[Any, np.dtype[np.void]]
 
 _PER_STRETCH = 4096.0

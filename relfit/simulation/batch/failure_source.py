@@ -29,19 +29,6 @@ from relfit.simulation.batch.failure_processes import (
 from relfit.simulation.batch.seconds import HOUR, in_seconds
 from relfit.simulation.engine.repair_stages import StagedRepairs
 
-__all__ = [
-    "ClassFailures",
-    "Failures",
-    "GroupFailures",
-    "NodeFailures",
-    "PartOfFailures",
-    "ReplayedFailures",
-    "SystemFailures",
-    "group_numbers",
-    "read_failures",
-    "weibull_parameters",
-]
-
 Lives = tuple[FloatArray, FloatArray]
 """Weibull shape and scale (seconds) of each node."""
 

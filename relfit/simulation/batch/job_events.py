@@ -15,8 +15,6 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.event_heap import remove as take_out
 from relfit.simulation.engine.records import part
 
-__all__ = ["can_ever_start", "duration", "finish", "is_gone", "join", "kill", "requeue", "start", "start_on"]
-
 
 @part
 def _saves(e: Engine, job: int) -> float:

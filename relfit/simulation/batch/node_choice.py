@@ -14,8 +14,6 @@ from relfit.simulation.batch.optimal_size import hazard, ra_opt
 from relfit.simulation.batch.queue_order import next_job
 from relfit.simulation.engine.records import compiled, making_arrays, part
 
-__all__ = ["ALL", "BY_RACK", "FIRST_FIT", "LJRAS", "RA", "RAS", "RA_OPT", "ROUND_ROBIN", "choose", "schedule_chosen"]
-
 FIRST_FIT, ROUND_ROBIN, RAS, LJRAS, RA, ALL, RA_OPT, BY_RACK = range(8)
 
 

@@ -8,8 +8,6 @@ from relfit.base.arrays import IntArray
 from relfit.simulation.batch.engine_state import DOWN, IDLE, LOG_SPAN, NONE, Engine
 from relfit.simulation.engine.records import making_arrays, part
 
-__all__ = ["give_back", "idle_nodes", "log_nodes", "take_down", "take_listed", "take_lowest", "take_up", "write_line"]
-
 
 @part
 def write_line(e: Engine, kind: int, time: float, until: float, job: int, node: int, value: int) -> None:

@@ -10,8 +10,6 @@ from relfit.base.arrays import IntArray
 from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.engine.records import making_arrays, part
 
-__all__ = ["hazard", "moldable_time", "ra_opt"]
-
 # Gauss-Legendre on 0..1, 8 points
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(8)
 _POINTS = 0.5 * (_POINTS + 1.0)

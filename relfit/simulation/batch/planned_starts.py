@@ -17,8 +17,6 @@ from relfit.simulation.batch.engine_state import IDLE, NO, NONE, YES, Engine
 from relfit.simulation.batch.job_events import start_on
 from relfit.simulation.engine.records import compiled, making_arrays, part
 
-__all__ = ["plan_pass"]
-
 Mask = npt.NDArray[np.bool_]
 _BACK = np.int64(-1)
 

@@ -12,8 +12,6 @@ from relfit.simulation.batch.running_jobs import shadow_of
 from relfit.simulation.batch.waiting_queue import next_narrow, next_to_start
 from relfit.simulation.engine.records import part
 
-__all__ = ["EASY", "FCFS", "next_job", "schedule"]
-
 FCFS, EASY = range(2)
 
 

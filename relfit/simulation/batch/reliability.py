@@ -16,8 +16,6 @@ from relfit.simulation.batch.engine_state import LOG_DOWN, Line
 from relfit.simulation.batch.seconds import HOUR, in_seconds
 from relfit.simulation.engine.records import Records
 
-__all__ = ["EstimatedReliability"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class EstimatedReliability:

@@ -22,8 +22,6 @@ from relfit.simulation.batch.failure_source import SystemFailures
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.sweeping import sweep
 
-__all__ = ["RATES", "REPAIRS", "RepairSweep", "sweep_repairs"]
-
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Failure rates, as multiples."""
 REPAIRS = (

@@ -19,8 +19,6 @@ from relfit.simulation.batch.batch_driver import Progress
 from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Scheduler
 from relfit.simulation.engine.replications import replicate, summary
 
-__all__ = ["BatchRuns", "simulate_batches"]
-
 _COUNTS = ("failures", "repairs", "kills", "replaced", "gone")
 _THREADS = 2
 

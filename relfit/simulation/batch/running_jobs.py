@@ -7,8 +7,6 @@ import math
 from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.engine.records import part
 
-__all__ = ["add_running", "drop_running", "shadow_of"]
-
 
 @part
 def _place(e: Engine, estimate: float, after: bool) -> int:

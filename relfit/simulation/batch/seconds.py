@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from relfit.base.arguments import durations
 
-__all__ = ["HOUR", "in_seconds"]
-
 HOUR = 3600.0
 
 

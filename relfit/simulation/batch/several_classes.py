@@ -17,8 +17,6 @@ from relfit.simulation.batch.failure_source import ClassFailures, Failures
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.engine.repair_stages import listed
 
-__all__ = ["class_labels", "one_machine", "takes_several"]
-
 OWN = ("scheduler", "allocation", "checkpoint", "reservations")
 """Settings of the machine that a class of nodes may have of its own."""
 

@@ -41,8 +41,6 @@ from relfit.simulation.engine.event_heap import EventHeap
 from relfit.simulation.engine.repair_stages import RepairStage, StagedRepairs
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
-__all__ = ["described", "read_simulation", "write_simulation"]
-
 VERSION = 5
 _CLASSES: dict[str, Any] = {
     kind.__name__: kind

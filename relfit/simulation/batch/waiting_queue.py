@@ -14,8 +14,6 @@ from relfit.base.arrays import IntArray
 from relfit.simulation.batch.engine_state import NOTHING, Engine
 from relfit.simulation.engine.records import part
 
-__all__ = ["insert", "next_narrow", "next_to_start", "remove", "waiting_jobs"]
-
 
 @part
 def _set_leaf(e: Engine, place: int, nodes: int, walltime: float) -> None:

@@ -9,8 +9,6 @@ from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
 from relfit.simulation.engine.replications import row_means
 
-__all__ = ["alike"]
-
 
 def alike(samples: pd.DataFrame, level: float, side: float, within: float | None = None) -> pd.DataFrame:
     """The row with the least mean times `side` and those like it: ``mean``, ``difference`` with ``low`` and ``high``.

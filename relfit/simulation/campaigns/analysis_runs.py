@@ -21,8 +21,6 @@ from relfit.system.jobs import Checkpoint
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["LogFitRuns", "PlannerRuns"]
-
 _PLANNERS = {"checkpoint": plan_checkpoints, "migration": plan_migration, "replication": plan_replication}
 _OWN = ("planner", "params", "mtbf")
 _TABLES = {"checkpoint": Checkpoint, "costs": Scenario, "global_saves": GlobalSaves, "predictor": Predictor}

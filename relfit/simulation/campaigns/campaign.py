@@ -17,8 +17,6 @@ from relfit.io.parsing.settings import read_settings
 from relfit.io.workloads.walkthrough import read_walkthrough
 from relfit.simulation.engine.checked_settings import Settings
 
-__all__ = ["Campaign", "Experiment", "Until", "read_campaign"]
-
 
 def _values(values: list[object]) -> list[object]:
     if not values:

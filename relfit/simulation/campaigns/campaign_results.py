@@ -25,8 +25,6 @@ from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import row_means, row_statistics
 
-__all__ = ["CampaignResults", "load", "numbers", "replications_needed", "shown"]
-
 _GROWTH = 1.25
 _TENTHS = 10
 

@@ -27,8 +27,6 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.cell_designs import Cell, canonical
 
-__all__ = ["Block", "CampaignStore"]
-
 _FORMAT = 1
 _KEYS = ("cell", "replication")
 _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")

@@ -17,8 +17,6 @@ from relfit.simulation.campaigns.alike_cells import alike
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import row_statistics
 
-__all__ = ["Ownership", "best_cells", "break_even", "cell_values", "contour", "cost_of_ownership", "pareto_front"]
-
 Price: TypeAlias = float | Mapping[str, float]
 """Price of one unit of a parameter or an output, or prices by value."""
 

@@ -16,8 +16,6 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Cell", "canonical", "cells_of"]
-
 _MOST = 5_000_000
 
 

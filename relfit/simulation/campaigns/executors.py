@@ -29,8 +29,6 @@ from relfit.base.numeric.worker_processes import (
 )
 from relfit.simulation.campaigns.runners import Runner
 
-__all__ = ["Computing", "WorkersLostError", "computing", "runner_here"]
-
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 

@@ -16,8 +16,6 @@ from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.runners import Outputs, Runner, check_names, replicated
 
-__all__ = ["OwnFunction"]
-
 
 class OwnFunction(Runner):
     """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.

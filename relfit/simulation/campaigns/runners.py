@@ -18,8 +18,6 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-__all__ = ["Outputs", "Runner", "changed", "check_names", "columns", "replicated", "runner_of", "stream"]
-
 Outputs = dict[str, FloatArray]
 """By output one value per replication."""
 

@@ -10,8 +10,6 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.simulation.campaigns.campaign_results import CampaignResults
 
-__all__ = ["sobol", "tornado"]
-
 
 def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
     """How far each parameter moves an output (by default that of the campaign), the widest range first.

@@ -17,8 +17,6 @@ from relfit.simulation.sparing.job_queue import simulate_sparing_queue
 from relfit.simulation.sparing.sparing_config import SparingConfig
 from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, simulate_sparing
 
-__all__ = ["BatchSystemRuns", "SparingRuns", "TrainingRuns"]
-
 _LEFT_OUT = ("saving", "rng", "keep")
 
 

@@ -24,8 +24,6 @@ from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, runner_here
 from relfit.simulation.campaigns.runners import Runner, runner_of
 
-__all__ = ["sweep"]
-
 Progress = Callable[[str, float], None]
 
 _TASK = 1.0  # seconds that a task should take

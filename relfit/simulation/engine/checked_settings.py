@@ -11,8 +11,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 
-__all__ = ["Settings", "Time", "check_duration"]
-
 
 class Settings(Model):
     """Settings by name; an unknown name or an invalid value is an `ArgumentError`."""

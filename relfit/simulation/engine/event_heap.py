@@ -12,8 +12,6 @@ import numpy as np
 from relfit.base.arrays import IntArray
 from relfit.simulation.engine.records import Records, entry, inlined, new_records, part
 
-__all__ = ["Event", "EventHeap", "empty_heap", "pop", "put", "remove"]
-
 
 class Event:
     """An event of a kind, of a number (a server, a job, ...), at a time; at one time the lower kind is first."""

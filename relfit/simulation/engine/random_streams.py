@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from relfit.simulation.engine.records import entry
 
-__all__ = ["Streams", "below", "exponential", "new_streams", "uniform"]
-
 Streams = npt.NDArray[np.uint64]
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)

@@ -10,8 +10,6 @@ import numpy as np
 
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["Records", "compiled", "entry", "inlined", "making_arrays", "merged", "new_records", "part", "record_dtype"]
-
 Record = TypeVar("Record")
 
 compiled = njit(nogil=True, error_model="numpy")

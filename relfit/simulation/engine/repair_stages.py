@@ -14,20 +14,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
 
-__all__ = [
-    "BEYOND_REPAIR",
-    "HISTORIES",
-    "REPLACED",
-    "DrawnRepairs",
-    "Probabilities",
-    "Repair",
-    "RepairStage",
-    "StagedRepairs",
-    "Times",
-    "by_repairs",
-    "listed",
-]
-
 REPLACED, BEYOND_REPAIR = -1, -2
 """Outcomes of a repair; the others are the number of the stage that succeeded, from 1."""
 HISTORIES = 64

@@ -13,8 +13,6 @@ from scipy import special
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.batches import in_threads, worker_number
 
-__all__ = ["PERCENTILES", "half_interval", "replicate", "row_means", "row_statistics", "summary"]
-
 Run = TypeVar("Run")
 
 PERCENTILES = (5, 25, 50, 75, 95)

@@ -14,9 +14,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.engine.records import entry
 
-__all__ = ["KNOTS", "LOW", "STEP", "hazard_at", "remaining_table", "time_at", "time_table"]
-
-
 KNOTS = 4096
 LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
 STEP = (_HIGH - LOW) / (KNOTS - 1)

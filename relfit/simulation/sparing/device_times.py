@@ -18,8 +18,6 @@ from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.sparing.sparing_state import DeviceRepairs, Setup
 
-__all__ = ["KINDS", "DeviceTimes", "setup_of"]
-
 RepairTimes = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
 
 KINDS = ("repair", "rack_repair")

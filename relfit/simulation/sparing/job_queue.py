@@ -34,8 +34,6 @@ from relfit.simulation.sparing.sparing_simulation import (
 from relfit.simulation.sparing.sparing_state import Accounts
 from relfit.system.jobs.checkpoint import best_interval
 
-__all__ = ["SparingJob", "SparingQueue", "simulate_sparing_queue"]
-
 _SPENT = ("saves", "rework", "detection", "restart", "blocked")
 _COUNTS = ("hits", "stops", "blockings")
 _SECONDS = 3600.0

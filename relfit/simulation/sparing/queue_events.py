@@ -24,8 +24,6 @@ from relfit.simulation.sparing.sparing_events import (
 )
 from relfit.simulation.sparing.sparing_state import JobState, Plant, Setup
 
-__all__ = ["QueuedJob", "simulate_queue"]
-
 
 class QueuedJob:
     """A job of the queue, with its start and end."""

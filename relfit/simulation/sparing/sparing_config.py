@@ -15,8 +15,6 @@ from relfit.simulation.engine.repair_stages import StagedRepairs
 from relfit.simulation.sparing.device_times import DeviceTimes
 from relfit.simulation.sparing.job_queue import SparingJob
 
-__all__ = ["AssumptionsTable", "DevicesTable", "SparingConfig"]
-
 
 class DevicesTable(Model):
     """The table ``[devices]``: means as for `DeviceFailures`, or repairs in stages."""

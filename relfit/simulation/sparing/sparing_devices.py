@@ -17,8 +17,6 @@ from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.simulation.sparing import sparing_state as at
 from relfit.simulation.sparing.sparing_state import DeviceRepairs, JobState, Plant, Setup, per_rack_of, racks_of
 
-__all__ = ["give_block", "happen", "new_plant", "take_idle"]
-
 
 def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: Records[JobState]) -> Plant:
     """A cluster at time 0, its devices at random ages, and all blocks idle."""

@@ -14,20 +14,6 @@ from relfit.simulation.engine.records import compiled, new_records, part
 from relfit.simulation.sparing.sparing_devices import happen, new_plant
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, NOBODY, Accounts, JobState, Plant, Setup
 
-__all__ = [
-    "OVER",
-    "RECOVERING",
-    "RUNNING",
-    "STUCK",
-    "WAITING",
-    "book_recovery",
-    "book_running",
-    "consequences",
-    "lose_pending",
-    "recover",
-    "simulate",
-]
-
 RUNNING, RECOVERING, STUCK, WAITING, OVER = range(5)
 
 

@@ -23,16 +23,6 @@ from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
 from relfit.simulation.sparing.sparing_events import simulate
 from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
 
-__all__ = [
-    "HOURS_PER_YEAR",
-    "WEIGHT",
-    "PreparedSparing",
-    "SparingAssumptions",
-    "SparingSimulation",
-    "prepared",
-    "simulate_sparing",
-]
-
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
 WEIGHT = 1_000_000  # work of a replication, for sharing among threads

@@ -11,23 +11,6 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
 from relfit.simulation.engine.records import Records, compiled
 
-__all__ = [
-    "ACCOUNTS",
-    "FIRST_OF_RACK",
-    "FIRST_OF_TRAY",
-    "NOBODY",
-    "RACK",
-    "TRAY",
-    "Accounts",
-    "ClusterClock",
-    "DeviceRepairs",
-    "JobState",
-    "Plant",
-    "Setup",
-    "per_rack_of",
-    "racks_of",
-]
-
 NOBODY = -1
 """Owner of a block that no job holds."""
 TRAY, FIRST_OF_TRAY, RACK, FIRST_OF_RACK = range(4)

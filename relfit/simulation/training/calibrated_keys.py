@@ -11,8 +11,6 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration import FailuresByScope, Parameters
 from relfit.fleet.calibration.exports import airesim_values
 
-__all__ = ["SCOPES", "calibrated_values"]
-
 SCOPES = {"rack": "rack", "system": "cluster"}
 _MANUAL = ("manual_repair_time", "manual_repair", "manual_crews", "manual_hours", "manual_days")
 _AUTO = ("auto_repair_time", "auto_repair")

@@ -7,8 +7,6 @@ from relfit.simulation.engine.records import inlined
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, Queue, ServerRecord
 
-__all__ = ["add_last", "ask", "events_of", "n_active", "rack_is_down", "roster_of", "standbys_of", "take_first"]
-
 
 @inlined
 def events_of(state: ClusterState) -> EventHeap:

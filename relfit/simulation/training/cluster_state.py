@@ -16,22 +16,6 @@ from relfit.simulation.engine.records import Records
 from relfit.simulation.engine.repair_stages import HISTORIES
 from relfit.simulation.engine.time_tables import KNOTS
 
-__all__ = [
-    "COUNTS",
-    "N_STREAMS",
-    "PHASES",
-    "REPLACEMENTS",
-    "STATES",
-    "TIMES",
-    "Change",
-    "ClusterRecord",
-    "ClusterState",
-    "JobRecord",
-    "Options",
-    "Queue",
-    "ServerRecord",
-]
-
 STATES = (
     "idle",
     "active",

@@ -7,8 +7,6 @@ import numpy as np
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord
 
-__all__ = ["fault_of"]
-
 
 def fault_of(state: ClusterState) -> str:
     """The first inconsistency in words; empty without one."""

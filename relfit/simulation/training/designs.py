@@ -15,8 +15,6 @@ from relfit.base.text import percent
 from relfit.simulation.training.parameters import TrainingParameters, training_parameters
 from relfit.simulation.training.training_simulation import TrainingSimulation, simulate_training
 
-__all__ = ["TrainingDesigns", "cheapest_design", "smallest_pool"]
-
 _MOST_DESIGNS = 100_000
 
 

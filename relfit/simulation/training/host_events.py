@@ -21,8 +21,6 @@ from relfit.simulation.training.server_moves import (
     stand_by,
 )
 
-__all__ = ["acquire", "candidates", "enter", "look_for_hosts", "recover", "release", "stop_run", "take_in_order"]
-
 
 @part
 def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None:

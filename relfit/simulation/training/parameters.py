@@ -20,8 +20,6 @@ from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
 from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
 
-__all__ = ["RepeatedRepairs", "Retirement", "TrainingJob", "TrainingParameters", "training_parameters"]
-
 DAY = 1440.0
 
 

@@ -14,8 +14,6 @@ from relfit.simulation.engine.time_tables import hazard_at
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
-__all__ = ["HostSelection", "RetirementRule", "Server", "Servers", "built_in_selection", "retires"]
-
 
 @dataclass(frozen=True)
 class Servers:

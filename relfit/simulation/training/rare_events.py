@@ -20,8 +20,6 @@ from relfit.simulation.training.repair_events import give_back, submit
 from relfit.simulation.training.server_moves import active_server, change_class, leave, set_state, stand_by
 from relfit.simulation.training.training_events import plan_end
 
-__all__ = ["rare_event"]
-
 
 @entry
 def rare_event(state: ClusterState) -> None:

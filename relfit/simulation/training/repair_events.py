@@ -15,8 +15,6 @@ from relfit.simulation.training.cluster_state import ClusterState, JobRecord, Se
 from relfit.simulation.training.policies import retires
 from relfit.simulation.training.server_moves import change_class, set_state, stand_by
 
-__all__ = ["auto_ends", "finish_repair", "give_back", "manual_ends", "shift_end", "submit", "to_spares", "wake"]
-
 _DAY = 1440.0
 
 

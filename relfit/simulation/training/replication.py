@@ -28,8 +28,6 @@ from relfit.simulation.training.parameters import RepeatedRepairs, TrainingParam
 from relfit.simulation.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
 from relfit.simulation.training.rare_events import rare_event
 
-__all__ = ["Setting", "TrainingRun", "run_replication", "setting_of"]
-
 _TRACE_ROWS = 65_536
 _CHANGING = ("cluster", "jobs", "servers", "queues", "lists", "latest", "trace")
 _RARE_RATES = ("regeneration_interval", "rack_failure_rate", "cluster_failure_rate")

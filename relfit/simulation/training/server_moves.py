@@ -17,20 +17,6 @@ from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_lists import add_last, roster_of, standbys_of
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 
-__all__ = [
-    "active_server",
-    "change_class",
-    "credit",
-    "join",
-    "leave",
-    "log_change",
-    "log_changes",
-    "new_life",
-    "next_failure",
-    "set_state",
-    "stand_by",
-]
-
 
 @part
 def log_change(state: ClusterState, server: int, job: int, before: int, after: int) -> None:

@@ -12,8 +12,6 @@ from relfit.simulation.simulated_logs import log_of_outages
 from relfit.simulation.training.cluster_state import STATES
 from relfit.simulation.training.training_simulation import TrainingSimulation
 
-__all__ = ["failure_log", "states_over_time", "transitions"]
-
 
 def _trace_of(result: TrainingSimulation) -> pd.DataFrame:
     if result.trace is None:

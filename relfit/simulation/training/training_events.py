@@ -26,8 +26,6 @@ from relfit.simulation.training.server_moves import (
     set_state,
 )
 
-__all__ = ["ENGINE_VERSION", "OVER", "STUCK", "TOO_MANY_EVENTS", "TO_CHECK", "TRACE_FULL", "advance", "plan_end"]
-
 ENGINE_VERSION = 1
 """Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
 

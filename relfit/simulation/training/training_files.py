@@ -10,8 +10,6 @@ from relfit.fleet.calibration.files import is_parameter_file
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.training.parameters import TrainingParameters, training_parameters
 
-__all__ = ["read_training"]
-
 _KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 

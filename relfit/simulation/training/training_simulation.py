@@ -26,8 +26,6 @@ from relfit.simulation.training.training_events import advance
 from relfit.simulation.training.training_files import read_training
 from relfit.simulation.training.unset_keys import assumed, missing_standbys
 
-__all__ = ["TrainingSimulation", "simulate_training"]
-
 _TIME_NAMES = {
     "compute": "total_compute_time",
     "lost": "total_lost_time",

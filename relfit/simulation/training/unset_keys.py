@@ -5,8 +5,6 @@ from __future__ import annotations
 from relfit.base.text import duration, number, percent
 from relfit.simulation.training.parameters import TrainingParameters
 
-__all__ = ["assumed", "missing_standbys"]
-
 
 def assumed(params: TrainingParameters) -> str:
     """The values of the published simulator for keys that were not set and change the answer most; "" without any.

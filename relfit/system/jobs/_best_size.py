@@ -21,7 +21,6 @@ from relfit.system.jobs.size_curve import Judged
 if TYPE_CHECKING:
     from relfit.system import System
 
-__all__ = ["BestSize", "best_size", "most_reliable_first", "ra_opt"]
 _MOST_DRAWN = 48
 _ROUNDS = 5
 _SAME = 0.02  # change of the log horizon below which the nodes are not sorted again

@@ -26,8 +26,6 @@ from relfit.fitting.families.distribution import log_one_minus_exp
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.system.jobs.checkpoint import Checkpoint, expected_exponential
 
-__all__ = ["Attempts", "attempts", "best_checkpoint", "expected_time", "log_expected_time", "log_expm1"]
-
 Hazards = Callable[[IntArray, FloatArray], FloatArray]
 """From rows (r,) of systems and horizons (r, m) to cumulative hazards (r, m)."""
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from relfit.system._model import System
 
 
-__all__ = ["TimeToFailure", "has_constant_rates", "time_to_failure"]
-
 _NODES, _WEIGHTS = gauss_legendre(16)
 _LEVELS = np.concatenate(
     [

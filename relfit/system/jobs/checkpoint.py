@@ -21,15 +21,6 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import hours
 
-__all__ = [
-    "Checkpoint",
-    "best_interval",
-    "cost_of_failure",
-    "expected_exponential",
-    "mu_times_root",
-    "slowdown_exponential",
-]
-
 BOTH = ("save", "restore")
 _TERMS = np.arange(2.0, 24.0)
 _SERIES = (_TERMS - 1.0) * np.exp(-special.gammaln(_TERMS + 1.0))

@@ -38,8 +38,6 @@ from relfit.system.jobs.speedup import Speedup, as_speedup
 if TYPE_CHECKING:
     from relfit.system import System
 
-__all__ = ["AFTER_FAILURE", "CONVENTIONS", "CompletionTime", "Job", "completion_time", "job_of"]
-
 CONVENTIONS = ("exact", "paper")
 AFTER_FAILURE = ("same", "as_new")
 CENTURY = 100.0 * HOURS_PER_YEAR

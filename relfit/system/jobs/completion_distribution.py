@@ -23,8 +23,6 @@ from relfit.system.jobs._time_to_failure import TimeToFailure
 from relfit.system.jobs.checkpoint import Checkpoint
 from relfit.system.jobs.hazard_tables import table_of
 
-__all__ = ["RestartDistribution", "simulated_times"]
-
 Hazard = Callable[[npt.ArrayLike], FloatArray]
 
 _WORK = 1e8  # multiplications of the renewal equation, about

@@ -17,8 +17,6 @@ from relfit.system.jobs._time_to_failure import TimeToFailure
 if TYPE_CHECKING:
     from relfit.system import System
 
-__all__ = ["HazardTable", "table_by_size", "table_of"]
-
 
 _STEP = 0.2  # of the grid in the log of time
 _LEFT = 14.0  # how far below the shortest time the grid goes, in the log of time

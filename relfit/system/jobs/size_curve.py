@@ -18,8 +18,6 @@ from relfit.system.jobs.hazard_tables import HazardTable, table_by_size
 if TYPE_CHECKING:
     from relfit.system import System
 
-__all__ = ["Judged", "SizeCurve"]
-
 RULES = ("least", "first")
 _MOST_WITH_CHECKPOINTS = 200
 

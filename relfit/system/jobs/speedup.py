@@ -17,8 +17,6 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import hours
 
-__all__ = ["Amdahl", "Gustafson", "MeasuredSpeedup", "Speedup", "as_speedup", "read_speedup"]
-
 _SIZES = frozenset({"nodes", "node", "k", "n", "size"})
 _TIMES = frozenset({"time", "hours", "duration", "t"})
 _SPEEDUPS = frozenset({"speedup", "speed-up", "speed_up", "s"})

@@ -12,8 +12,6 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.system.jobs.hazard_tables import table_of
 
-__all__ = ["between_failures"]
-
 
 def between_failures(family: Distribution, nodes: int = 1) -> TimeToFailure:
     """The time from one failure of equal nodes to the next of any of them, if each failed node is new.
