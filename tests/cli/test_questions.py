@@ -183,6 +183,8 @@ def test_words_and_tables_on_the_terminal(
         (["dependence", "white", "--alpha", "5"], "did you mean 0.05?"),
         (["trend", "white", "--per", "shelf"], "--per 'shelf' is not a column"),
         (["trend", "white", "--level", "95"], "did you mean 0.95?"),
+        (["trend", "white", "--level", "99.5"], "did you mean 0.995?"),
+        (["trend", "white", "--level", "100"], "use 0.95 or the like"),
         (["trend", "white", "--plot", "x.gif"], ".png or .svg or .pdf"),
         (["trend", "white", "--plot", "absent/x.png"], "there is no folder"),
         (["incidents", "white", "--window", "-1h"], "--window '-1h' is not a duration"),

@@ -12,6 +12,7 @@ import pandas as pd
 import relfit as rf
 from relfit import plotting
 from relfit.analyses import independence, recurrence, screening
+from relfit.analyses.screening.tallies import over_time
 from relfit.fitting.nonparametric import observed_times, turnbull
 from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration
 from relfit.system.jobs import Checkpoint
@@ -163,6 +164,11 @@ VARIANTS: dict[str, Callable[[Any], Any]] = {
     "interval of each group": lambda ax: rf.plot(_of_causes()["weibull"].interval("mean"), ax=ax),
     "means of many groups": lambda ax: plotting.means_by_group(_means(), ax),
     "backtest of forecasts": lambda ax: plotting.backtest(_tested(), ax),
+    "backtest of one system": lambda ax: plotting.backtest(_tested(), ax, system=_tested().table["system"].iloc[0]),
+    "survival over a year and a half": lambda ax: plotting.step_curves(_curve(np.linspace(900.0, 13_000.0, 30)), ax),
+    "events of each day": lambda ax: plotting.events_over_time(
+        over_time(gallery().year().between(None, "2004-03-01"), "day"), ax
+    ),
     "one period": lambda ax: rf.plot(gallery().study().change_points.periods[0], ax=ax),
 }
 """Name of the variant, and how it is drawn."""

@@ -29,6 +29,7 @@ def test_shares_counted_one_by_one(weight: str) -> None:
 
 def test_limits_belong_to_the_next_class() -> None:
     names = workloads.length_classes([59.9, 60.0, 3600.0, 21_600.0, 43_200.0, 86_400.0])
+    assert names.ordered
     assert names.codes.tolist() == [0, 1, 2, 3, 4, 5]
     assert workloads.width_classes([1, 2, 3, 4, 1023, 1024]).codes.tolist() == [0, 1, 1, 2, 9, 10]
     with pytest.raises(rf.ArgumentError, match="weight"):

@@ -399,3 +399,19 @@ def test_swf_with_only_a_number_of_nodes(tmp_path: Path) -> None:
     jobs = rf.read_workload(written(tmp_path, "log.swf", text), processors_per_node=4)
     assert jobs.n_nodes == 8
     assert jobs.nodes.tolist() == [2, 2]
+
+
+def test_a_job_submitted_half_a_second_before_the_one_ahead_of_it_is_sorted(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text("job_id,submission_time,nodes,run_time\na,5.5,1,9\nb,5,1,9\n", encoding="utf-8")
+    read = rf.read_workload(path)
+    assert read.job_id.tolist() == ["b", "a"]
+    assert any("1 job submitted before the job ahead of it" in note for note in read.source.notes)
+
+
+def test_times_are_seconds_where_half_of_them_are_numbers(tmp_path: Path) -> None:
+    rows = "a,5,1,9\nb,6,1,9\nc,2024-01-01,1,9\nd,2024-01-02,1,9\n"
+    path = tmp_path / "jobs.csv"
+    for text, submitted in ((rows, [5.0, 6.0]), (rows.replace("a,5,1,9\n", ""), [0.0, 86_400.0])):
+        path.write_text(f"job_id,submission_time,nodes,run_time\n{text}", encoding="utf-8")
+        assert rf.read_workload(path).submit.tolist() == submitted
