@@ -29,8 +29,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.tables import made_once
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["PARTS", "backtest"]
-
 PARTS = ("forecasts", "jobs", "nodes", "decisions")
 _SIZES = (1, 16, 64)
 _MODELS, _ALL_MODELS = 12, 240  # most models of the fleet, a second each: per system, in all

@@ -23,8 +23,6 @@ from relfit.backtesting.comparisons import Comparisons
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
-__all__ = ["COLUMNS", "MARK_LEVEL", "MATTERS", "REFUTED", "Backtest"]
-
 COLUMNS = (
     "part",
     "of",

@@ -10,16 +10,6 @@ import pandas as pd
 from relfit.backtesting.comparisons import RATIOS
 from relfit.base.text import count, percent
 
-__all__ = [
-    "against_counting",
-    "better_count",
-    "each_in_percent",
-    "job_sizes",
-    "shares_in_percent",
-    "signed_bias",
-    "whole_days",
-]
-
 
 def better_count(row: Mapping[Hashable, float] | pd.Series) -> str:
     """The column that compares with the better of the two counts."""

@@ -12,8 +12,6 @@ from relfit.backtesting.prediction_scores import resampled, wilson
 from relfit.base.arrays import FloatArray
 from relfit.base.units import nanoseconds
 
-__all__ = ["RATIOS", "Comparisons"]
-
 RATIOS = ("all", "system", "cause", "rack", "job", "checkpoints")
 """Kinds of predictions whose scores are compared by their ratio; others by their difference."""
 _RESAMPLES = 999

@@ -26,8 +26,6 @@ from relfit.fleet.prediction import Prediction, cumulative, distribution_of_coun
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import SystemAhead
 
-__all__ = ["ForecastScores"]
-
 _DRAWS = 1000  # random futures of several systems together, and of the parts of one
 _WHOLE = "whole system"
 

@@ -21,8 +21,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.planning import plan_checkpoints
 from relfit.system.jobs import Checkpoint
 
-__all__ = ["AHEAD", "FollowedJob", "IntervalScores", "lost_lately", "run_of"]
-
 AHEAD = 90  # days
 _LATELY = 180  # days in which the mean time between interruptions is counted
 _PLACES = (8, 2048)  # jobs of a size, at least; nodes of all these jobs, about

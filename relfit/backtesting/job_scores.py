@@ -15,8 +15,6 @@ from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import TRIALS, interrupted_shares, side_by_side
 from relfit.fleet.prediction import levels_of, mix
 
-__all__ = ["JOB_HORIZON", "JobScores"]
-
 JOB_HORIZON = 2160.0  # hours: a quarter
 _LATELY = 180  # days that are counted
 _CELLS = 4_000_000  # starts times nodes, about

@@ -11,8 +11,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import watched_of
 
-__all__ = ["NodeNumbers"]
-
 _CHANGED = 1.05  # largest over smallest number of nodes, up to which counts are compared as they are
 
 

@@ -13,8 +13,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fleet import FleetModel
 from relfit.log.outages import outages_of
 
-__all__ = ["FIRST", "NodeScores"]
-
 FIRST = 0.05  # of the nodes
 _NEXT, _DRAINED = 30, 90  # days
 _PAST = (365, 90)  # days of the counts

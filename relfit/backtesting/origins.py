@@ -17,8 +17,6 @@ from relfit.fleet.prediction import TimeSteps
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_values, watched_of
 
-__all__ = ["DAY", "SystemPast", "origins_of"]
-
 DAY = 24 * 3_600_000_000_000
 _FEWEST, _MOST = 4, 60
 _APART = 30  # days, at least

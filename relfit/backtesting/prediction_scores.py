@@ -10,17 +10,6 @@ from relfit.backtesting.node_numbers import NodeNumbers
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction import Prediction
 
-__all__ = [
-    "WINDOWS",
-    "area_under_curve",
-    "continuous_ranked",
-    "counted",
-    "first_share",
-    "interval_score",
-    "resampled",
-    "wilson",
-]
-
 WINDOWS = (6, 3)
 """Numbers of windows before the origin, each as long as the horizon, of the two counts."""
 _POINTS = 150  # at which a distribution is evaluated, at most

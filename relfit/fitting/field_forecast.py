@@ -25,8 +25,6 @@ from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
-__all__ = ["FailuresAhead", "failures_ahead"]
-
 _FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
 _ROUNDS = 3  # of proposals
 _VALUES = 2_000_000  # draws times lives at a time

@@ -8,11 +8,12 @@ or `Parameters` come out, for ``planning`` and ``simulation``. Results are for n
 
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._fit_by_size import SizeFits, fit_by_size
-from relfit.fleet._fleet_model import FleetModel, fleet_model
+from relfit.fleet._fleet_model import fleet_model
 from relfit.fleet._forecast import Forecast, forecast
 from relfit.fleet._placements import hit_probability, hits_by_size, placements
 from relfit.fleet._slurm import SlurmNodes, slurm_nodes
 from relfit.fleet._system_from_log import system_from_log
+from relfit.fleet.fleet_answers import FleetModel
 
 __all__ = [
     "ChosenPeriod",

@@ -14,9 +14,6 @@ from relfit.fleet._new_nodes import explained_by_ages
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import Window, made_once
 
-__all__ = ["ChosenPeriod", "chosen_period"]
-
-
 KNOWN_WITHIN = 0.5
 """A stable period is used where the confidence interval of its start is at most this share of its length."""
 

@@ -22,8 +22,6 @@ from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
 from relfit.log.tables import check_log
 
-__all__ = ["SizeFits", "fit_by_size"]
-
 _SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 350)
 _ORDERS = ("given", "random")
 

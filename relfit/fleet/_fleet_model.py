@@ -25,8 +25,6 @@ from relfit.log.durations import Rules
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log, made_once
 
-__all__ = ["FleetModel", "fleet_model"]
-
 
 def fleet_model(
     log: FailureLog,

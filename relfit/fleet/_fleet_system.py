@@ -18,8 +18,6 @@ from relfit.system import System
 from relfit.system._common_cause import CommonCause, Racks
 from relfit.system.checked_nodes import Component, components_of
 
-__all__ = ["ages_now", "system_of"]
-
 
 def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
     """Nodes of a fleet as a `System`.

@@ -26,8 +26,6 @@ from relfit.fleet.system_ahead import Future, SystemAhead, split, with_repairs
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import made_once
 
-__all__ = ["Forecast", "forecast"]
-
 _LONGEST = 10.0  # longest horizon, relative to the part of the log used
 _WHOLE = "whole system"
 _MANY_CAUSES = 200

@@ -8,14 +8,13 @@ from scipy import special
 
 from relfit.analyses.screening import ChangePoints, Incidents
 from relfit.analyses.screening.by_calendar import told_from_calendar
-from relfit.analyses.screening.frailty import RenewalModels, renewal_models
+from relfit.analyses.screening.frailty import renewal_models
+from relfit.analyses.screening.frailty_results import RenewalModels
 from relfit.base.arrays import BoolArray, FloatArray
 from relfit.fleet.incident_scopes import ScopeIncidents
 from relfit.fleet.operating_time import Clocks, clocks_of
 from relfit.fleet.scope_rates import rates_of, relative_rates, residual_hours
 from relfit.log.failurelog import FailureLog
-
-__all__ = ["explained_by_ages", "renewals_of"]
 
 _SIZE = 0.01  # of the test of periods, as in the search for them
 _DENIED = 0.05  # p-value of failures along time below which ages are rejected

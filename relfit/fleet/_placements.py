@@ -16,8 +16,6 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.log.outages import Outages
 
-__all__ = ["PLACEMENTS", "Placements", "hit_probability", "hits_by_size", "placements"]
-
 PLACEMENTS = ("packed", "spread", "random")
 _MOST, _CELLS, _INSTANTS = 200, 4_000_000, 2000
 _BEFORE = 1_000_000  # nanoseconds

@@ -24,8 +24,6 @@ from relfit.fleet._fleet_model import fleet_model
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import NOT_SEEN, check_log
 
-__all__ = ["SlurmNodes", "hostlist", "is_host", "plain_reason", "slurm_nodes"]
-
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _RESERVED = ("all", "default", "localhost")
 """Words that Slurm, in any case, does not read as a node of that name in ``NodeName=``: all nodes, defaults of the

@@ -18,8 +18,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
 from relfit.system import System, system_from_fits
 
-__all__ = ["system_from_log"]
-
 
 def system_from_log(
     log: FailureLog,

@@ -9,8 +9,6 @@ import pandas as pd
 
 from relfit.fleet.system_ahead import Coming, Future
 
-__all__ = ["QUANTITIES", "other_causes", "quantities", "summed"]
-
 QUANTITIES = ("incidents", "failures", "repair_hours")
 
 

@@ -13,8 +13,6 @@ from relfit.fleet._placements import Placements
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES
 
-__all__ = ["KEPT", "DrawnFleet", "PlacedJob"]
-
 _CELLS = 20_000_000  # draws times nodes
 KEPT = 1_000_000  # of them that are cached
 

@@ -29,8 +29,6 @@ from relfit.fleet.rates_now import LevelRates, unbounded
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 
-__all__ = ["QUANTITIES", "FleetModel"]
-
 _OFTEN, _FALSE = 2.0, 0.05  # outliers: multiple of the mean rate; expected share of false ones
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 

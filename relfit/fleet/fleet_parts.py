@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import Incidents
-from relfit.analyses.screening.frailty import RenewalModels
+from relfit.analyses.screening.frailty_results import RenewalModels
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -20,8 +20,6 @@ from relfit.fleet._placements import hit_probability
 from relfit.fleet.incident_scopes import Places, ScopeIncidents, Standing
 from relfit.fleet.prediction import Multiples
 from relfit.fleet.scope_rates import ScopeRates
-
-__all__ = ["FleetParts"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,6 @@ from relfit.base.errors import ArgumentError
 from relfit.base.text import duration
 from relfit.base.units import hours as hours_of
 
-__all__ = ["checked_horizons"]
-
 _SHORTEST = 1.0  # hours
 
 

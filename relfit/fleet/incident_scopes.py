@@ -11,8 +11,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages
 
-__all__ = ["SCOPES", "Places", "ScopeIncidents", "Standing"]
-
 SCOPES = ("node", "rack", "group", "system")
 
 

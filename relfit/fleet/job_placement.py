@@ -14,8 +14,6 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_values, outages_of, system_outages_of
 
-__all__ = ["PLACEMENTS", "Jobs", "NodeOutages", "place"]
-
 PLACEMENTS = ("packed", "spread", "random")
 _CELLS_AT_ONCE = 2_000_000
 

@@ -22,8 +22,6 @@ from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, le
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["ANY", "PARTS", "TRIALS", "Lately", "interrupted_shares", "side_by_side"]
-
 ANY = "any"  # incidents of all scopes
 _DAYS = 1100  # of the log that are counted, at most
 _CELLS = 3_000_000  # starts times nodes, about

@@ -9,8 +9,6 @@ from relfit.base.units import HOURS_PER_YEAR
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.outages import watched_of
 
-__all__ = ["by_node_year", "nodes_in_service", "number_changed"]
-
 _CHANGED = 1.1
 _WEEKS = HOURS_PER_YEAR / 168.0  # of a year
 

@@ -9,8 +9,6 @@ from relfit.fleet._chosen_period import ChosenPeriod
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import made_once
 
-__all__ = ["LONG_RUN", "NOW", "checked_at", "until_now"]
-
 NOW, LONG_RUN = "now", "long run"
 
 

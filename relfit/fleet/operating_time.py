@@ -21,8 +21,6 @@ from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, clock_step, node_codes, node_values, outages_of, timed_repairs
 from relfit.log.tables import Tables, group_codes
 
-__all__ = ["SCOPES", "Clocks", "Places", "ScopeIncidents", "Standing", "clocks_of", "scopes_of", "standing_of"]
-
 
 def _places(log: Tables, watched: Outages, group: str | None) -> Places:
     """The nodes of a log, with their systems and racks."""

@@ -19,18 +19,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
 from relfit.log.tables import NOT_SEEN
 
-__all__ = [
-    "LEAST_RATE",
-    "LevelRates",
-    "ScopeSeries",
-    "level_rates",
-    "limits_of_multiples",
-    "node_multiples",
-    "of_all",
-    "series_of",
-    "unbounded",
-]
-
 LEAST_RATE = 0.01  # least lower limit of a rate, relative to its estimate; below it a mean time is unbounded
 _STEPS, _LEAST_STEP = 120, 240.0  # most steps for the relative rates of nodes; least hours per step
 

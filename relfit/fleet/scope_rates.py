@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.analyses.screening.frailty import RenewalModels
+from relfit.analyses.screening.frailty_results import RenewalModels
 from relfit.base.arrays import FloatArray
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.numeric.solving import time_at_level
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.log.tables import Window
-
-__all__ = ["ScopeRates", "excess_scatter", "mean_residual_life", "rates_of", "relative_rates", "residual_hours"]
 
 _FEWEST_PLACES = 20  # with failures, from which the dispersion is estimated from the scatter between places
 _LEAST = 0.1  # least dispersion

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["needs_part"]
-
 _NOT_KNOWN = r"""
     \s*|(?:the[ ])?(?:cause[ ])?(?:un(?:known|determined|specified|identified|classified)|undefined
     |not[ ](?:known|stated|determined|specified)|others?|none|nan|null|n/?a|misc(?:ellaneous)?)(?:[ ](?:cause|reason))?

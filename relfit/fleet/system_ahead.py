@@ -27,8 +27,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 from relfit.log.tables import group_codes
 
-__all__ = ["Coming", "Future", "SystemAhead", "coarse", "reconciled", "split", "with_repairs"]
-
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
 _ROUNDING = 1e-9

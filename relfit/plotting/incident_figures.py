@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from relfit.analyses.screening import Incidents, IncidentWindow
-from relfit.analyses.screening.incident_window import EXCESS
+from relfit.base.numeric.bursts import EXCESS
 from relfit.base.text import duration, number
 from relfit.plotting import style
 from relfit.plotting._registry import plot

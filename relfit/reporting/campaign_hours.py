@@ -7,8 +7,6 @@ from typing import Any
 
 from relfit.simulation.campaigns import CampaignResults
 
-__all__ = ["in_hours"]
-
 
 def in_hours(result: CampaignResults) -> CampaignResults:
     """The results with outputs in hours in place of minutes, and prices per hour; those of other runs as they are."""

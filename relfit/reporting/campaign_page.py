@@ -31,8 +31,6 @@ from relfit.simulation.campaigns import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["write_campaign_page"]
-
 _MOST = 40  # experiments with a figure each
 _PARAMETERS = 4  # parameters of a grid or a sampled design, with a curve each and a map per pair
 _LEVELS = 5  # contour levels

@@ -12,8 +12,6 @@ from relfit.base.text import count, duration, number
 from relfit.simulation.campaigns import CampaignResults
 from relfit.simulation.training import TrainingParameters
 
-__all__ = ["base_settings", "so_far"]
-
 _LONGEST = 80
 
 

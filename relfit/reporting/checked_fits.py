@@ -11,8 +11,6 @@ from relfit.base.text import p_value
 from relfit.fitting import Fits, fit
 from relfit.log.lifedata import LifeData
 
-__all__ = ["CheckedFits"]
-
 _SIZE = 0.05
 _NEAR = 2.0  # difference in AICc
 _FEW_CENSORED = 0.01  # share of censored times that a test of fit may leave out

@@ -18,8 +18,6 @@ from relfit.system.jobs import Checkpoint
 if TYPE_CHECKING:
     from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
 
-__all__ = ["AdvisedCheckpoints", "advised_checkpoints"]
-
 _SAVE = "5min"
 
 

@@ -21,23 +21,6 @@ from relfit.base.writing import guarded
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "MOST_ROWS",
-    "NOTHING",
-    "Card",
-    "Figure",
-    "FirstScreen",
-    "Panel",
-    "Picture",
-    "Point",
-    "Section",
-    "Small",
-    "Table",
-    "interval_head",
-    "shown_share",
-    "span",
-]
-
 SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed

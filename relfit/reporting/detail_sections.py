@@ -20,8 +20,6 @@ from relfit.reporting.components import Figure, Section, Table, interval_head, s
 from relfit.reporting.first_screen import limits, shown_availability
 from relfit.reporting.report_data import ReportData
 
-__all__ = ["attributes", "availability", "data", "fit_table", "repairs", "times"]
-
 _SAME = 0.01  # relative difference within which two means look equal
 
 

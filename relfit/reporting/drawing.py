@@ -14,8 +14,6 @@ from relfit.reporting.components import Figure, Picture
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-__all__ = ["drawn"]
-
 _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")

@@ -15,8 +15,6 @@ from relfit.log.failurelog import Window
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 
-__all__ = ["fleet_summary", "limits", "many_rejected", "picture", "shown_availability"]
-
 _WEEK = 168.0  # hours
 _LATELY = " in the last 90 days"
 _NAMED = 3

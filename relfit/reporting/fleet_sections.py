@@ -16,8 +16,6 @@ from relfit.fleet import FleetModel
 from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, interval_head, span
 from relfit.reporting.report_data import ReportData
 
-__all__ = ["ahead", "independence", "interruptions", "nodes", "steady", "systems"]
-
 _NODES_NAMED = 1
 _SECOND = 1.0 / 3600.0  # hours
 _CRITERIA = {

@@ -13,8 +13,6 @@ from relfit.base.text import count, duration, percent
 from relfit.reporting.components import Figure, Panel, Section, Table, interval_head, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
-__all__ = ["jobs", "questions"]
-
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 _CLUSTERED = 0.02  # difference of two probabilities
 _TESTED_BY = (

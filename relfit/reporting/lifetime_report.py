@@ -17,8 +17,6 @@ from relfit.reporting.detail_sections import fit_table
 from relfit.reporting.first_screen import many_rejected
 from relfit.reporting.report_data import ReportData
 
-__all__ = ["lifetime_summary", "noun", "sections"]
-
 _NOUNS = {"titan": "GPU"}
 _YEARS = (1.0, 3.0, 5.0)
 _FEWEST_AT_RISK = 10

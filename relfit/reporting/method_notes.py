@@ -8,8 +8,6 @@ from relfit.base.text import count
 from relfit.reporting.components import Section
 from relfit.reporting.report_data import ReportData
 
-__all__ = ["methods"]
-
 _TERMS = {
     "Period": (
         "Counts of a day are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "

@@ -14,8 +14,6 @@ from markupsafe import Markup, escape
 
 from relfit.base.writing import complete
 
-__all__ = ["filled", "isolated", "render", "write_whole"]
-
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _UNIT = re.compile(r"(?<=\d) %")
 _MARKS = r"\u200e\u200f\u202a-\u202e\u2066-\u2069"

@@ -29,8 +29,6 @@ from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.checkpoint_advice import AdvisedCheckpoints, advised_checkpoints
 from relfit.study import Study
 
-__all__ = ["JOB_LENGTHS", "LATELY", "Answer", "ReportData"]
-
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
 _RANDOM_LOGS = 999  # for the test of equal nodes: its p-value must stay small enough after Holm with nine others

@@ -37,6 +37,7 @@ CALLS: dict[str, Callable[[float], Any]] = {
     "report": lambda level: rf.report(LOG, "nowhere.html", level=level),
     "fit": lambda level: rf.fit(LIFE, level=level),
     "FamilyFit.interval": lambda level: FITS["weibull"].interval("mean", level=level),
+    "FamilyFit.failures_ahead": lambda level: FITS["weibull"].failures_ahead(5.0, level=level),
     "FamilyFit.contour": lambda level: FITS["weibull"].contour(level=level),
     "Fits.interval": lambda level: FITS.interval("mean", level=level),
     "Fits.pool": lambda level: NODES.pool("weibull", level=level),

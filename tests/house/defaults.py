@@ -31,9 +31,8 @@ def lines() -> list[str]:
     """One line for each function with a default, and for each key of the settings with a default or a bound."""
     out: set[str] = set()
     for module in modules():
-        for name in getattr(module, "__all__", ()):
-            what = vars(module).get(name)
-            if getattr(what, "__module__", None) == module.__name__:
+        for name, what in vars(module).items():
+            if not name.startswith("_") and getattr(what, "__module__", None) == module.__name__:
                 out.update(_of(f"{module.__name__}.{name}", what))
     return sorted(out)
 

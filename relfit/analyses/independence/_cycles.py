@@ -21,8 +21,6 @@ from relfit.log.tables import check_log
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["WEEKDAYS", "Cycles", "cycles"]
-
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 

@@ -28,9 +28,6 @@ from relfit.base.results import Result
 from relfit.base.text import duration, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["Dispersion", "dispersion"]
-
-
 SCALES = (1.0, 3.0, 8.0, 24.0, 72.0, 168.0, 504.0, 1461.0, 4383.0)
 _LEAST_BINS = 10
 _NO_TREND = 1e-4  # distance of the mean instant from the middle, as a share of the time

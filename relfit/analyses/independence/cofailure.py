@@ -30,8 +30,6 @@ from relfit.log.tables import pairs as system_and_node
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["Cofailures", "chance_within", "cofailures"]
-
 
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # different times of observation

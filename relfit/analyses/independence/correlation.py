@@ -30,9 +30,6 @@ from relfit.base.results import Result, json_ready, key_columns
 from relfit.base.text import count, p_value, percent
 from relfit.log.lifedata import LifeData
 
-__all__ = ["Correlations", "correlations"]
-
-
 _METHODS = ("spearman", "pearson", "kendall")
 _SLACK = 1e-9
 _FEW_PAIRS = 20

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.log.lifedata import LifeData
 
-__all__ = ["PreparedSeries", "coefficients", "prepare"]
-
 _CHUNK = 40_000_000  # signs of pairs of values that Kendall's coefficient holds at a time
 
 

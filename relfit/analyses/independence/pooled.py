@@ -20,8 +20,6 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
 
-__all__ = ["PooledTests", "pooled_tests"]
-
 _WORK = 20_000_000  # times between failures over all k that the default choice of k stays below
 
 

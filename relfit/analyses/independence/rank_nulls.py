@@ -16,8 +16,6 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["RankNull", "inversions", "null_of"]
-
 _SPEARMAN_EXACT = 12
 _KENDALL_EXACT = 60
 _EDGE = 1e-9  # coefficients that differ by less are one value of the lattice

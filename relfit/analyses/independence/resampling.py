@@ -12,8 +12,6 @@ from relfit.base.numeric.ragged import offsets_of
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 
-__all__ = ["CALENDAR", "PLAIN", "moved", "resampled_p", "shared_alpha", "steady_series"]
-
 CALENDAR = 720.0  # hours: what changes more slowly is the rate over the calendar, what is faster is nodes together
 PLAIN = 25  # random logs that reach what was seen, from which a p-value is plainly large (Besag and Clifford 1991)
 _SHARE = 0.1  # of its time of observation, by which a node's failures move at most where the calendar is to stay

@@ -30,9 +30,6 @@ from relfit.base.results import Result, json_ready, key_columns
 from relfit.base.text import count, p_value, percent
 from relfit.log.lifedata import LifeData
 
-__all__ = ["SerialTests", "serial_tests"]
-
-
 _LONG = 200  # values beyond which no shuffling is needed
 _ENOUGH = 50
 _SLACK = 1e-10

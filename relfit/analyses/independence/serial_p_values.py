@@ -10,8 +10,6 @@ from scipy import special
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.log.lifedata import LifeData
 
-__all__ = ["durbin_watson_p", "permutation_variance", "runs_above_median", "runs_mid_p"]
-
 _EXACT = 200
 _BLOCK = 4096
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from relfit.analyses.screening import Incidents
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["NodeSeries", "complete_series", "failures_of"]
-
 _COARSE = 300_000_000_000  # nanoseconds: a clock that steps by so much hides what lies within an hour
 
 

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from relfit.analyses.screening import Incidents
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["Dependence", "dependence"]
-
 _MOST_NODES = 4000
 _MANY_TIMES = 1_000_000  # times to failure, of which not all series are shuffled
 _PARTS = {

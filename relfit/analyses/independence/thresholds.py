@@ -12,22 +12,6 @@ from typing import TypeVar
 
 from relfit.base.text import p_value
 
-__all__ = [
-    "ALPHA",
-    "CORRELATION_CLASSES",
-    "LEAST_AUTOCORRELATION",
-    "LEAST_FAILURES",
-    "LEAST_IN_COMMON",
-    "LEAST_RATE_VARIATION",
-    "LEAST_REJECTED",
-    "LEAST_SHARE",
-    "LEAST_TOGETHER",
-    "MOST_EVEN",
-    "compared",
-    "held_to",
-    "verdict",
-]
-
 # Size of a test where failures are independent; `dependence` shares it among all its tests.
 ALPHA = 0.05
 # (k - 1) r of k nodes with a mean coefficient r, by which counts of all vary more than those of independent nodes:

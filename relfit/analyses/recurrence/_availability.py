@@ -28,8 +28,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["availability", "availability_over_time"]
-
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
 
 

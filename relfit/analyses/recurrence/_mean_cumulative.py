@@ -20,8 +20,6 @@ from relfit.base.text import duration, number, percent
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.fitting.nonparametric.survival_estimates import hazard_limits
 
-__all__ = ["MeanCumulative", "mean_cumulative"]
-
 
 class MeanCumulative(StepCurves):
     """Mean number of failures per system by age, as `relfit.fitting.nonparametric.StepCurves` of these groups.

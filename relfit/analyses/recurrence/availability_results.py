@@ -10,8 +10,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, interval_ends, percent
 
-__all__ = ["AVAILABILITY_STATUS", "Availability", "AvailabilityOverTime"]
-
 _WATCHED = 0.5  # of the length of the longest bin, below which a bin is not compared
 _LEAST_WATCHED = 0.1  # of the most node-hours of a bin
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from relfit.analyses.screening import Incidents
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["EventHistories", "grouping", "histories_of_incidents", "histories_of_log", "label_text", "unit_of"]
-
 
 class EventHistories(Result, Ragged):
     """Events of many repairable systems; history ``j`` owns ``times[offsets[j]:offsets[j + 1]]``.

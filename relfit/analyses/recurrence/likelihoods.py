@@ -14,8 +14,6 @@ from relfit.analyses.recurrence.histories import EventHistories
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.ragged import Ragged, offsets_of, per_group, sums
 
-__all__ = ["GroupedHistories", "LogLinear", "PowerLaw", "Renewal", "differs"]
-
 
 @dataclass(frozen=True)
 class GroupedHistories(Ragged):

@@ -12,8 +12,6 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result, key_columns
 
-__all__ = ["ProcessComparison", "compare_processes"]
-
 _WORDS = {
     "hpp": "a constant rate",
     "power_law": "a rate that changes with age by a power law",

@@ -26,8 +26,6 @@ from relfit.base.results import Interval, Result, key_columns
 from relfit.base.text import percent
 from relfit.base.units import hours
 
-__all__ = ["MODELS", "PROCESS_STATUS", "ProcessFit", "fit_process"]
-
 MODELS = {
     "hpp": ("rate",),
     "power_law": ("shape", "scale"),

@@ -33,8 +33,6 @@ from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, key_columns
 from relfit.base.text import number, p_value, percent
 
-__all__ = ["TESTS", "TEST_NAMES", "TREND_STATUS", "TrendTests", "trend_tests"]
-
 TEST_NAMES = {
     "laplace": "Laplace's test",
     "mil_hdbk_189": "the test of MIL-HDBK-189",

@@ -19,8 +19,6 @@ from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.ragged import Ragged, offsets_of, per_group
 
-__all__ = ["LASTING_PARTS", "CountedEvents", "Gaps", "handbook", "laplace", "lasting", "lewis_robinson", "mann"]
-
 _Outcome = tuple[FloatArray, FloatArray, IntArray, npt.NDArray[np.object_]]
 LASTING_PARTS = 12  # of a window, through whose counts a straight line is fitted
 _EXACT_UNIFORMS = 12  # up to this many events the sum of uniform times has its exact distribution

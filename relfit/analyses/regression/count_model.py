@@ -17,8 +17,6 @@ from relfit.base.units import HOURS_PER_YEAR
 if TYPE_CHECKING:
     from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
 
-__all__ = ["COUNT_MODEL", "fit_counts"]
-
 COUNT_MODEL = "negative binomial"
 _REMEDY = "try fewer covariates, merge levels that few nodes have, write center(x) for numbers far from zero"
 _NO_SPREAD = 1e-6  # variance of the rates at which the likelihood is flat

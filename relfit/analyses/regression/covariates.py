@@ -19,8 +19,6 @@ from relfit.log.tables import pairs
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["node_table", "regression_table", "without_shared"]
-
 _OF_EVENTS = ("cause", "detail", "scope")
 _OWN = ("duration", "observed", "node")
 _DROPPED = {

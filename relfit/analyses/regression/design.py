@@ -19,17 +19,6 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ordering import natural_key
 
-__all__ = [
-    "INTERCEPT",
-    "covariates_of",
-    "matrix_of",
-    "names_in",
-    "reference_of",
-    "split",
-    "suggestion",
-    "without_keywords",
-]
-
 INTERCEPT = "Intercept"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
 _CODED = re.compile(r"\bC\(\s*`?([^`,()]+?)`?\s*[,)]")

@@ -27,8 +27,6 @@ from relfit.log.tables import check_log
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["MEASURES", "AttributeEffects", "attribute_effects"]
-
 MEASURES = {
     "failures": ("negative binomial", "failures of a node"),
     "ttf": ("cox", "hazard"),

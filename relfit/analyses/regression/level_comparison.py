@@ -9,8 +9,6 @@ from relfit.analyses.regression.regression_results import Regression
 from relfit.base.errors import RelfitError
 from relfit.base.numeric.ordering import natural_key
 
-__all__ = ["REST", "compared_levels", "farthest_level", "most_frequent"]
-
 REST = "all other values"
 _FEWEST = 5  # failures, and nodes behind times, of a level that stands alone: standard errors of fewer are too small
 _FEWEST_COUNTED = 3  # nodes behind counts

@@ -9,8 +9,6 @@ import pandas as pd
 
 from relfit.base.arrays import FloatArray
 
-__all__ = ["NEAR", "Estimate", "at_maximum"]
-
 NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, below which a search has ended well
 
 

@@ -34,8 +34,6 @@ from relfit.log.tables import check_log
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["MODELS", "regress"]
-
 
 MODELS = (*TIME_MODELS, COUNT_MODEL)
 _COUNTS = "failures"

@@ -12,8 +12,6 @@ from relfit.base.results import Result
 from relfit.base.text import count, p_value
 from relfit.base.units import HOURS_PER_YEAR
 
-__all__ = ["Regression", "Test"]
-
 _ALPHA = 0.05
 _NAMED = 5
 

@@ -12,8 +12,6 @@ from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray
 
-__all__ = ["aft_scores", "cox_scores", "sandwich"]
-
 
 def cox_scores(durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray) -> FloatArray:
     """Score residuals of the partial likelihood with Efron's ties, shape (n, k); they sum to its gradient."""

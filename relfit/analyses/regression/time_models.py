@@ -14,8 +14,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 
-__all__ = ["TIME_MODELS", "fit_times"]
-
 TIME_MODELS = {
     "cox": ("CoxPHFitter", "", ""),
     "weibull": ("WeibullAFTFitter", "lambda_", "rho_"),

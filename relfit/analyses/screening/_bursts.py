@@ -36,8 +36,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["bursts"]
-
 _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
 _FEWEST = 10  # incidents of a scope that is tested

@@ -45,8 +45,6 @@ from relfit.log.tables import made_once, places_of_pairs
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["change_points", "stable_period"]
-
 
 _SHORTEST = 720.0  # hours of a period
 _SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones

@@ -30,8 +30,6 @@ from relfit.log.tables import POPULATION_COLUMNS, group_codes, made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["incidents"]
-
 
 _NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
 _SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system

@@ -33,8 +33,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["OutlierNodes", "outlier_nodes"]
-
 OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
 _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
 _FEWEST_NODES = 3

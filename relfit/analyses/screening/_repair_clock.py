@@ -19,8 +19,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["RepairClock", "kruskal_wallis", "repair_clock"]
-
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _HOURS = ("0 to 6", "6 to 12", "12 to 18", "18 to 24")
 _FEWEST = 10  # repairs in each of at least two groups

@@ -31,8 +31,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["MODELS", "ONE_CLASS", "RepairKinds", "repair_kinds"]
-
 
 MODELS = ("hyperexponential2", "lognormal2")
 ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma", "loglogistic", "inverse_gaussian")

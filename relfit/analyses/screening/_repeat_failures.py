@@ -28,8 +28,6 @@ from relfit.log.tables import made_once
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["RepeatFailures", "repeat_failures"]
-
 _LATELY = pd.Timedelta(days=90)  # before the end of the log: a repeat since then is going on
 _CHAIN = 4  # repeats in a row that are tested together
 _NAMED = 3

@@ -12,8 +12,6 @@ from scipy import special
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 
-__all__ = ["BurstFit", "after", "fitted", "log_ratios", "spells"]
-
 _MOST = 0.95  # further incidents that one brings, at most
 _FAR = 30.0  # delays, beyond which the effect of an incident is negligible
 

@@ -7,8 +7,6 @@ import pandas as pd
 from relfit.base.results import Result
 from relfit.base.text import duration, interval
 
-__all__ = ["Bursts"]
-
 BURST, WEEKS = "after one another", "good and bad weeks"
 
 

@@ -17,8 +17,6 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.levels import normal_quantile
 from relfit.log.lifedata import LifeData
 
-__all__ = ["calendar_shape", "told_from_calendar"]
-
 _MOST_FAILURES = 1000  # that are looked at
 _BESIDE = 10  # nodes that each is compared with (sampled at random; Borgan, Goldstein and Langholz 1995)
 _SPREADS = (0.25, 4.0)  # variances of gamma frailties, between and about which nodes differ

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from relfit.fitting.families.base import Family
 
 
-__all__ = ["equal_nodes_p"]
-
 _FAMILIES = ("weibull", "gamma", "lognormal")
 _ALIKE = 1.25  # failures in random logs relative to those seen
 _AT_ONCE = 40  # random logs

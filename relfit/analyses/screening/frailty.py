@@ -26,8 +26,6 @@ from relfit.base.numeric.ragged import offsets_of, rows_of
 from relfit.base.numeric.threads import at_once
 from relfit.log.lifedata import LifeData
 
-__all__ = ["RenewalModels", "renewal_models"]
-
 _FEWEST = 10  # failures below which no shape is estimated
 _FEWEST_NODES = 20  # below which the covariance is not made robust by nodes
 _STARTS = ((0.05, 5.0), (0.3, 2.5))  # share and ratio of the class with the higher hazard

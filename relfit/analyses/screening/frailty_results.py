@@ -11,8 +11,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result
 from relfit.base.text import number
 
-__all__ = ["RenewalModels"]
-
 
 class RenewalModels(Result):
     """Weibull renewal models of the nodes of each group: equal, spread and of two classes.

@@ -18,8 +18,6 @@ from relfit.log.outages import node_codes, node_values, watched_of
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["IncidentLine"]
-
 _DAY = 24.0 * NANOSECONDS_PER_HOUR
 _APART = 1000.0  # days between two systems, after which the first has no effect
 _HALF_LIVES = (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6)  # days, of the background

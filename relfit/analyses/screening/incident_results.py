@@ -14,9 +14,6 @@ from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, percent
 
-__all__ = ["Incidents"]
-
-
 _LEAST_JOINED = 1.1  # records per incident from which the headline warns of counting records
 
 

@@ -31,9 +31,6 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["EXCESS", "IncidentWindow", "Points", "window_between", "window_of_groups", "window_of_nodes"]
-
-
 _COLUMNS = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
 _RUN = 100  # points over which the rate is taken as constant
 _FEWEST_BESIDE = 10  # times beside points of several units that a window can be chosen from

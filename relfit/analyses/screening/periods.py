@@ -11,9 +11,6 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration, interval, number
 from relfit.base.units import HOURS_PER_YEAR
 
-__all__ = ["FEWEST", "LEAST_SHARE", "ChangePoints", "Period"]
-
-
 LEAST_SHARE = 1.0 / 6.0  # of the exposure: a period that is long enough
 FEWEST = 10  # failures that a fit needs
 _MONTH = 500.0  # hours

@@ -20,19 +20,6 @@ from scipy import special
 from relfit.base.arrays import FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
 
-__all__ = [
-    "Renewals",
-    "dispersions",
-    "excess",
-    "gain_of",
-    "merged",
-    "null_gains",
-    "segments",
-    "steps_or_trend",
-    "thinned",
-]
-
-
 _CALIBRATION_BINS = 300
 _STEEPEST = 40.0  # log of the factor by which a rate changes in a trend
 _LEAST_MONTHS = 12  # whose differences show whether a rate wanders

@@ -21,8 +21,6 @@ from relfit.log.tables import pairs, places_of_pairs
 if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
-__all__ = ["CauseTally", "TimeTally", "by_cause", "by_node", "calendar_bins", "need_dates", "over_time"]
-
 
 NOT_STATED = "not stated"
 _UNITS = {  # pandas' name for the first day of a unit, and the longest span in days that is still shown in it

@@ -34,8 +34,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import made_once
 
-__all__ = ["PARTS", "calibrate"]
-
 PARTS = ("period", "mtbf", "mttr", "repair_kinds", "families", "bad_nodes", "dependence", "trend")
 _OF_THE_MODEL = {"mtbf", "mttr", "repair_kinds", "families"}
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")

@@ -24,8 +24,6 @@ from relfit.fitting.families import Family, family_named
 from relfit.fleet.calibration.parameter_values import LEVEL, Duration, Quantity
 from relfit.fleet.calibration.schema import FittedFamily, Mttr, Parameters
 
-__all__ = ["Draws", "draw_parameters", "free_slope", "quantity_quantile"]
-
 
 class Draws(Result, Mapping[str, FloatArray]):
     """Parameters drawn together, a mapping from names to arrays; entry i of every array belongs to draw i.

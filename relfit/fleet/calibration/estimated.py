@@ -7,8 +7,6 @@ from typing import Any
 
 from relfit.fleet.calibration.schema import Check
 
-__all__ = ["Estimated"]
-
 
 @dataclass
 class Estimated:

@@ -24,17 +24,6 @@ from relfit.fleet.calibration.schema import Parameters
 if TYPE_CHECKING:
     from scipy.stats.distributions import rv_frozen
 
-__all__ = [
-    "AIRESIM_KEYS",
-    "SCIPY_FAMILIES",
-    "airesim_values",
-    "batsim_values",
-    "scipy_distribution",
-    "to_airesim",
-    "to_batsim",
-    "to_scipy",
-]
-
 _MINUTES = 60.0
 _SECONDS = 3600.0
 

@@ -18,8 +18,6 @@ from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration.draws import Draws
 from relfit.fleet.calibration.schema import Parameters
 
-__all__ = ["FailuresByScope", "ScopeFailures", "counted_share"]
-
 _WIDER = ("rack", "group", "system")
 
 

@@ -12,16 +12,6 @@ from relfit.fleet.calibration.schema import Parameters, plain
 from relfit.fleet.calibration.validation_errors import ParameterError, Place, dotted
 from relfit.io.parsing.settings import read_settings, settings_of_text
 
-__all__ = [
-    "is_parameter_file",
-    "parameters_of_document",
-    "parameters_of_text",
-    "read_document",
-    "read_parameters",
-    "text_of_parameters",
-    "write_parameters",
-]
-
 _KINDS = ("toml", "json")
 _KEYS = {"mtbf", "mttr"}  # of which a useful file has one
 _LARGEST = 10_000_000  # bytes of a JSON file that may be parameters

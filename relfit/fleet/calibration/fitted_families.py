@@ -18,9 +18,6 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.schema import FittedFamily
 from relfit.log.lifedata import LifeData
 
-__all__ = ["family_of_unequal_nodes", "fitted_family", "widening"]
-
-
 _LEAST_NODES = 20  # needed to estimate how much the times of one node depend on each other
 
 

@@ -21,9 +21,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
 from relfit.log.tables import check_log
 
-__all__ = ["to_fta"]
-
-
 _CONTROLS = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # of terminals and writing
 _BAD = dict.fromkeys(_CONTROLS, "_") | dict.fromkeys(map(ord, "\t\n\r"), " ")
 _WIDEST = 64  # characters to which columns are padded, at most

@@ -9,8 +9,6 @@ from relfit.fleet.calibration.rates import Rates
 from relfit.fleet.calibration.schema import Provenance
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["provenance"]
-
 
 def provenance(log: FailureLog, rates: Rates) -> Provenance:
     """The provenance of parameters calibrated from a log."""

@@ -11,8 +11,6 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration.parameter_values import Ratio
 
-__all__ = ["down_scatter", "scatter_of_outages"]
-
 _BLOCK = 14 * 24.0  # hours: outages of different blocks count as independent
 _FEWEST_BLOCKS, _FEWEST_NODES = 6, 8
 _SURE = 0.95  # one-sided level at which the scatter must be above that of independent nodes

@@ -17,8 +17,6 @@ from pydantic_core import PydanticCustomError
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours, unit_in_hours
 
-__all__ = ["LEVEL", "Count", "Duration", "Model", "Number", "Quantity", "Ratio", "Share", "rejection"]
-
 LEVEL = 0.95
 _INTERVAL = ("value", "low", "high")
 _COUNTS = ("events", "exposure")

@@ -19,8 +19,6 @@ from relfit.fleet.rates_now import LEAST_RATE, LevelRates, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, outages_of, timed_repairs
 
-__all__ = ["brought_to_now", "mtbf_now", "mttr_now"]
-
 _STEP = 2  # ratio of successive job sizes
 _DRAWS = 19  # for limits that are not used
 

@@ -25,9 +25,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import outages_of, system_outages_of, watched_of
 
-__all__ = ["Rates", "duration_of_counts", "rates_of_durations", "rates_of_log"]
-
-
 _FEWEST_OF_GROUPS = 30  # incidents of groups that are needed to count their hits of jobs by size
 
 

@@ -22,8 +22,6 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import clock_step, timed_repairs
 
-__all__ = ["Repairs", "repair_of_an_outage", "repairs_by_scope"]
-
 
 @dataclass(frozen=True)
 class Repairs:

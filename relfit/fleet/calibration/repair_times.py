@@ -20,9 +20,6 @@ from relfit.fleet.calibration.schema import Check
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import timed_repairs
 
-__all__ = ["kinds_of_repairs", "mean_of_repairs", "repairs_of_incidents"]
-
-
 _FAMILIES = ("exponential", "weibull", "gamma", "lognormal")
 _MANY = 100_000  # repairs above which the profile likelihood is binned (`relfit.fitting.condensing`)
 _LEAST_FITTED = 10  # repairs below which only the exponential is used

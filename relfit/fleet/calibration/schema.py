@@ -19,19 +19,6 @@ from relfit.fitting.families import Family, family_named
 from relfit.fleet.calibration.parameter_values import Count, Duration, Model, Number, Quantity, Ratio, Share, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 
-__all__ = [
-    "BadNodes",
-    "Censoring",
-    "Check",
-    "FittedFamily",
-    "Fleet",
-    "Mtbf",
-    "Mttr",
-    "Parameters",
-    "PeriodUsed",
-    "Provenance",
-]
-
 _SCOPE_NAMES = {"tray": "node", "server": "node"}
 Part = Annotated[float, Strict(), Field(gt=0.0, le=1.0)]
 _OF_A_DURATION = {"value", "unit", "low", "high", "events", "exposure"}  # a table with one of these is a duration

@@ -20,8 +20,6 @@ from relfit.fleet.calibration.schema import BadNodes, Check
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 
-__all__ = ["bad_nodes", "dependence_checks", "said_once", "shape_check", "systems_check", "trend_check"]
-
 _NO_DATES = "the log gives times to failure without dates"
 _NO_CLASS = {
     "equal": "nodes of one rate explain the failures",

@@ -12,8 +12,6 @@ from pydantic_core import ErrorDetails
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import Model
 
-__all__ = ["ParameterError", "Place", "dotted"]
-
 Place = tuple[str | int, ...]
 
 _SHOWN = 60

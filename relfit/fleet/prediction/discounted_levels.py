@@ -15,8 +15,6 @@ import numpy as np
 
 from relfit.base.arrays import FloatArray, IntArray
 
-__all__ = ["HALF_LIVES", "SLOPE", "WINDOWS", "DiscountedLevels", "discounted", "levels_of"]
-
 HALF_LIVES = (5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, np.inf)
 WINDOWS = (90.0, 180.0)
 """Days, as `HALF_LIVES`."""

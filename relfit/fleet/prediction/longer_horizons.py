@@ -15,8 +15,6 @@ import numpy as np
 from relfit.base.arrays import FloatArray
 from relfit.fleet.prediction.mixing import Prediction
 
-__all__ = ["Cumulative", "cumulative"]
-
 _STANDARD = (7 * 24.0, 30 * 24.0, 90 * 24.0, 365 * 24.0)  # hours; the same whatever other horizons are of interest
 
 

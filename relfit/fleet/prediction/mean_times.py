@@ -9,8 +9,6 @@ from relfit.fleet.prediction.discounted_levels import levels_of
 from relfit.fleet.prediction.mixing import mix
 from relfit.fleet.prediction.steps import TimeSteps
 
-__all__ = ["mean_time_ahead"]
-
 
 def mean_time_ahead(
     steps: TimeSteps, at: IntArray, hours: FloatArray, ended: BoolArray, horizon: float, *, long_run: bool = False

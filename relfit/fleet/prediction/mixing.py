@@ -18,8 +18,6 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import DiscountedLevels
 
-__all__ = ["Prediction", "distribution_of_counts", "fixed_share", "log_negative_binomial", "mix"]
-
 _SCATTER = (1.0, 1.5, 2.5, 5.0, 10.0, 20.0, 60.0, 200.0, 600.0)  # variance of counts relative to Poisson
 _SCATTER_OF_SHARES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a day's share, relative to one trial a day
 _WANDER = (1.0, 3.0)  # variance of the level's movement, relative to the one that suits its half-life

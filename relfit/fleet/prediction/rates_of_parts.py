@@ -16,8 +16,6 @@ from relfit.base.arrays import FloatArray
 from relfit.fleet.prediction.discounted_levels import discounted
 from relfit.fleet.prediction.mixing import fixed_share
 
-__all__ = ["RelativeRates", "relative_rates"]
-
 _HALF_LIVES = (20.0, 60.0, 180.0, 540.0, np.inf)  # days
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the parts' multiples
 _BACK = 0.01  # share of the weights that returns to all in a step

@@ -10,8 +10,6 @@ import pandas as pd
 from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["TimeSteps"]
-
 _DAY = 24.0
 _MOST = 20_000  # steps: half a century of days
 

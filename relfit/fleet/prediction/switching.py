@@ -21,8 +21,6 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import discounted
 
-__all__ = ["Multiples", "multiples_now"]
-
 _LASTS = (120.0, 960.0)  # mean days that a multiple lasts
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
 _FEW, _OFTEN = (0.1, 0.01), 2.0  # share of large new multiples, and their least value

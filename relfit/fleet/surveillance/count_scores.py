@@ -14,8 +14,6 @@ from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import Prediction, TimeSteps, levels_of, mix
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["failures_ahead", "missed_counts", "scored", "tails_of_counts"]
-
 _OVERLAP = 3.0  # independent forecasts per horizon that overlapping ones are worth
 
 _COLUMNS = ["made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score"]

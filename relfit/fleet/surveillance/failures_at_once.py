@@ -11,8 +11,6 @@ import pandas as pd
 from relfit.base.numeric.poisson import poisson_sf
 from relfit.log.failurelog import FailureLog
 
-__all__ = ["WideIncident", "wide_incidents"]
-
 _RECENT, _GAP = pd.Timedelta("7d"), pd.Timedelta("5min")  # before the end of the log; between two records
 _HOUR = pd.Timedelta("1h")
 _CLOSE = 0.1  # or this part of the mean time between the system's records

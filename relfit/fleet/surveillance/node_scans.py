@@ -15,8 +15,6 @@ from relfit.fleet.surveillance.rate_scans import LEAST_REFERENCE, REFERENCE
 from relfit.fleet.surveillance.recurrence_scans import scan_recurrence
 from relfit.fleet.surveillance.watched_fleet import DAY, WatchedFleet
 
-__all__ = ["NodeEpisode", "failed_repairs", "nodes_standing_out"]
-
 _RUNS, _LONGEST, _LOOKS = (4, 5, 6, 8, 11, 15, 20, 28, 40), 365.0, 3.0
 _REPEATS, _LONGEST_REPEAT, _REPEAT_LOOKS = (2, 3, 4, 5), 90.0, 2.0
 """Lengths of the runs of failures, their longest duration in days, and equivalent independent tests per failure."""

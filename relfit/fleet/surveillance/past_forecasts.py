@@ -6,8 +6,6 @@ import pandas as pd
 
 from relfit.base.text import count, duration, number, percent
 
-__all__ = ["expected_soon", "forecasts_so_far"]
-
 
 def expected_soon(by_system: pd.DataFrame) -> pd.DataFrame:
     """What a forecast expects of each system, with intervals, as texts.

@@ -10,8 +10,6 @@ from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
-__all__ = ["RateEpisode", "Windows", "episodes"]
-
 _CLOSE, _LOOSEST = 1000.0, 0.1  # evidence is gone once p exceeds this multiple of alpha, or this value
 _LEAST_DAYS = 7  # that an alarm stands before what came after it ends it
 _REFUTED = 100.0  # times as likely at the usual rate as at that of the alarm

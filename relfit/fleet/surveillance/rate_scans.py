@@ -16,17 +16,6 @@ from scipy import special
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.surveillance.rate_episodes import RateEpisode, Windows, episodes
 
-__all__ = [
-    "LEAST_REFERENCE",
-    "LOOKS",
-    "REFERENCE",
-    "WINDOWS",
-    "RateScan",
-    "for_each_test",
-    "scan_rates",
-    "scan_scores",
-]
-
 WINDOWS = (1, 2, 4, 7, 14, 28, 56, 112)
 """Lengths of the windows, days."""
 REFERENCE, LEAST_REFERENCE = 365, 56

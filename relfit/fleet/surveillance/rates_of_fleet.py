@@ -9,8 +9,6 @@ from relfit.fleet.surveillance.rate_episodes import RateEpisode
 from relfit.fleet.surveillance.rate_scans import for_each_test, scan_rates
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
-__all__ = ["RateChange", "rate_changes"]
-
 
 @dataclass(frozen=True)
 class RateChange:

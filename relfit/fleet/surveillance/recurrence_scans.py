@@ -16,8 +16,6 @@ from scipy import special
 from relfit.base.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
-__all__ = ["Recurrence", "scan_recurrence"]
-
 _DAY = 24 * NANOSECONDS_PER_HOUR
 _LAGS = np.array([1.0, 4.0, 14.0, 60.0, 365.0])  # days within which pairs are counted
 _TOGETHER = 250_000  # instants per batch

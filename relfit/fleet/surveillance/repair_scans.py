@@ -13,8 +13,6 @@ from relfit.fleet.surveillance.rate_episodes import RateEpisode
 from relfit.fleet.surveillance.rate_scans import REFERENCE, for_each_test, scan_scores
 from relfit.fleet.surveillance.watched_fleet import WatchedFleet
 
-__all__ = ["RepairEpisode", "slower_repairs"]
-
 _FEWEST, _MOST = 30, 20_000  # repairs to compare with, at least and at most
 _LAG, _WEEK = 28, 7  # days between a repair and those it is compared with; days with the same comparison
 

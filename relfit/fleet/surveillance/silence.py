@@ -6,8 +6,6 @@ import math
 
 from relfit.base.units import HOURS_PER_YEAR
 
-__all__ = ["longest_pause"]
-
 _LONGEST = 1.5  # a source is silent beyond this multiple of the year's longest pause
 _LEAST = 24.0  # hours
 

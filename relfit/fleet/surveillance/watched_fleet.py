@@ -16,8 +16,6 @@ from relfit.fleet.surveillance.rate_scans import REFERENCE
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 
-__all__ = ["DAY", "Streams", "WatchedFleet"]
-
 DAY = 24 * NANOSECONDS_PER_HOUR
 _MOST_VALUES, _MOST_CAUSES = 60, 2000  # values of an attribute; causes
 _LEAST_NODES = 4  # of a model or a batch
