@@ -187,7 +187,7 @@ def test_a_journal_is_asked_from_where_it_was_left(tmp_path: Path, monkeypatch) 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     asked = source(tmp_path, "journal", arguments=["-k; touch owned"])
     assert asked.place == "journalctl"
-    assert source(tmp_path, "journal", through=["ssh", "n012"]).place == "journalctl n012"
+    assert source(tmp_path, "journal", through=["ssh", "-q", "n012"]).place == "journalctl n012"
     fetched = asked.fetch({}, NOW)
     assert [row[0] for row in events(fetched)] == ["n2"]
     asked.fetch(fetched.cursor, NOW)
