@@ -116,11 +116,14 @@ def log_moments(lives: LifeData, workers: int | None = None, *, fitted: bool = T
     count = np.maximum(np.bincount(codes, weights * positive, lives.n_groups), 1e-300)
     middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
     spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
-    guess = np.clip(LOG_WEIBULL_SD / np.maximum(spread, 1e-3), 0.05, 20.0)
     top = np.full(lives.n_groups, -np.inf)
     np.maximum.at(top, codes[positive], log[positive])
     top = np.where(np.isfinite(top), top, 0.0)
     failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
+    # few that failed say how far below the oldest; of most lives the spread of their logs serves
+    below = np.bincount(codes, weights * (plain.observed & positive) * (top[codes] - log), lives.n_groups)
+    scatter = np.where(failures < 0.5 * count, LOG_WEIBULL_SD * below / failures, spread)
+    guess = np.clip(LOG_WEIBULL_SD / np.maximum(scatter, 1e-3), 0.05, 20.0)
 
     def moments(shape: FloatArray) -> tuple[FloatArray, FloatArray]:
         """By a Weibull distribution of this shape, whose scale is in closed form, relative to the largest life."""

@@ -77,9 +77,9 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
             raise RelfitError(what, remedy="name another store, or correct fleet")
         if read_only:
             return
-        for step in STEPS[version:]:
-            for statement in (*step, *(() if version else database.further)):
-                database.execute(statement)
+        steps = [statement for step in STEPS[version:] for statement in step]
+        for statement in [*steps, *(() if version else database.further)]:
+            database.execute(statement)
         if version == 1:
             _add_units(database)
         for name, value in (("version", str(len(STEPS))), ("fleet", fleet or about.get("fleet", ""))):

@@ -101,7 +101,7 @@ def test_command_reads_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[
         ("checkpoint --save 5min", "no failure rate is given"),
         ("checkpoint nowhere.toml --save 5min", "nowhere.toml"),
         ("checkpoint nowhere.toml --mtbf 1h --save 5min", "both given"),
-        ("checkpoint --mtbf 24h --save 5min --checkpoint-every 0h", "every of the checkpoints is 0 hours"),
+        ("checkpoint --mtbf 24h --save 5min --checkpoint-every 0h", "--checkpoint-every '0h' is zero"),
         ("checkpoint --mtbf 24h --save 5min --robust high", "--robust"),
         ("checkpoint --mtbf 24h --save 5min --shape 0", "--shape 0 is not above zero"),
         ("migration --mtbf 24h --nodes 9 --save 5min --migration 1min --recall 70", "did you mean 0.7"),

@@ -332,7 +332,7 @@ def test_real_logs_give_reports(site_report: Callable[[str], tuple[rf.FailureLog
     page = Page(path.read_text(encoding="utf-8"))
     if which == "20":
         assert "420 records are 411 incidents" in page.text
-        assert "Period used: 2004-04-24 to 2005-09-09 (its start lies between 2004-03-25 and 2004-11-2" in page.text
+        assert "Period used: 2004-04-24 to 2005-09-09 (its start lies between 2004-03-24 and 2004-11-2" in page.text
     assert f"{log.source.rows_read:,} rows were" in page.text
     assert len(page.source) < 3_000_000
 
