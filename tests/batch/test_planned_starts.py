@@ -55,6 +55,8 @@ def run_both(seed):
 
 
 @pytest.mark.parametrize("seed", range(40))
+@pytest.mark.slow
+@pytest.mark.long
 def test_random_workloads_as_the_slow_planner_has_them(seed):
     run_both(seed)
 

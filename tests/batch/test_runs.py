@@ -162,6 +162,8 @@ def test_measures_by_their_names():
     policy=st.sampled_from(["first_fit", "round_robin", "ras", "ljras", "ra", "rack"]),
     requeue=st.sampled_from(["submit", "head", "tail"]),
 )
+@pytest.mark.slow
+@pytest.mark.long
 def test_node_time_adds_up(seed, scheduler, policy, requeue):
     rng = np.random.default_rng(seed)
     workload = random_workload(rng)

@@ -47,6 +47,7 @@ def test_replications_have_streams_of_their_own_that_cells_share(tmp_path: Path)
     "executor",
     ["threads", pytest.param("processes", marks=pytest.mark.slow), pytest.param("dask", marks=pytest.mark.verify)],
 )
+@pytest.mark.long
 def test_whoever_computes_the_same_comes_out(tmp_path: Path, executor: str) -> None:
     plan = campaign(parameters={"x": [1.0, 2.0, 3.0], "y": [0.0, 0.5]})
     serial = rf.campaigns.sweep(plan, tmp_path / "serial", executor="serial").to_frame()
@@ -240,6 +241,7 @@ def test_a_signal_after_the_last_word_of_a_stopped_sweep_changes_nothing() -> No
         pytest.param(signal.SIGINT, 2, "dask", 130, marks=pytest.mark.verify),
     ],
 )
+@pytest.mark.long
 def test_a_signal_keeps_what_is_done_and_says_how_to_go_on(
     tmp_path: Path, root: Path, number: int, times: int, executor: str, status: int
 ) -> None:

@@ -184,6 +184,7 @@ def test_a_function_that_gives_no_number_has_no_results_and_a_page(sweep: Sweep)
 
 @pytest.mark.parametrize("executor", ["serial", "threads", "processes", pytest.param("dask", marks=pytest.mark.verify)])
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_function_may_print_and_end_its_process(sweep: Sweep, executor: str) -> None:
     text = f'run = "{MODELS}:ends"\nreplications = 2\n[parameters]\nx = [1, 2]\n'
     code, out, _ = sweep(text, "--executor", executor, "--workers", "1", "--json")

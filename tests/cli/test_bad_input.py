@@ -115,6 +115,7 @@ def test_durations_that_cannot_be(here: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_duplicates_and_mixed_encodings(log_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with log_file.open("ab") as file:
         file.write(ROWS[0].encode() + b"\n")
@@ -220,6 +221,7 @@ def test_an_earlier_result_survives_a_failure(log_file: Path, capsys: pytest.Cap
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_same_from_a_shell(here: Path) -> None:
     done = relfit("fit", "absent.csv", "--json", cwd=here)
     assert (done.code, done.out) == (2, "")

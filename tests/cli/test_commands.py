@@ -251,6 +251,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_reader_that_leaves_early_is_no_error(log_file: Path) -> None:
     import subprocess
     import sys

@@ -66,6 +66,8 @@ def test_repeats_have_the_dates_of_the_log() -> None:
     assert f"{there.nodes['last'].iloc[0]:%H:%M}" == f"{first + pd.Timedelta(hours=9):%H:%M}"
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_watch_prints_the_dates_of_its_time_zone(table: Path, tmp_path: Path, capsys) -> None:
     """A round at 23:30 of UTC is one of the next day in Berlin."""
     settings = Path(tmp_path, "watch.toml")

@@ -98,6 +98,8 @@ def test_a_window_longer_than_the_log_is_the_log(log_file, capsys):
     assert "Traceback" not in capsys.readouterr().err
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_without_time_to_save_is_simulated(capsys):
     assert main(["plan", "sparing", *DEVICES, "--trays", "4", "--racks", "8", "--simulate", "5", "--json"]) == 0
     shares = {row["share"]: row for row in json.loads(capsys.readouterr().out)["simulation"]["shares"]}

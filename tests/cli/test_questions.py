@@ -99,6 +99,7 @@ def test_incidents_in_json_are_the_library_s(
 
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_folder_takes_tables_and_figures(command: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = here / "found"
     folder.mkdir()
@@ -120,6 +121,7 @@ def test_a_folder_takes_tables_and_figures(command: str, here: Path, capsys: pyt
     ("name", "begins"), [("sheet.png", b"\x89PNG"), ("sheet.svg", b"<?xml"), ("sheet.pdf", b"%PDF")]
 )
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_file_takes_one_sheet(name: str, begins: bytes, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from matplotlib import pyplot as plt
 
@@ -222,6 +224,7 @@ QUICK = ("one record", "one instant")
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in HARD])
 @pytest.mark.parametrize("command", ["dependence", "trend", "incidents"])
 @pytest.mark.slow
+@pytest.mark.long
 def test_hard_logs_give_lines(command: str, name: str, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(HARD[name], here)
     drawn = name in ("one record", "two gaps a node", "no ends")  # tests/plotting draws the figures of the others
@@ -241,6 +244,7 @@ def test_a_window_of_zero_leaves_the_other_answers(here: Path, capsys: pytest.Ca
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with lzma.open(shared / "data" / "titan-gpu-lifetimes.csv.xz", "rt") as whole:
         Path("titan.csv").write_text("".join(islice(whole, 1500)))
@@ -256,6 +260,7 @@ def test_lives_without_dates(shared: Path, here: Path, capsys: pytest.CaptureFix
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_los_alamos(shared: Path, here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lanl = shared / "data" / "lanl-failures-1996-2005.csv.xz"
     said = document(capsys, "incidents", lanl, "--where", "system=2", "--until", "2000-01-01")

@@ -20,6 +20,7 @@ def log_file(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_attribute_by_itself(log_file: str, tmp_path, capsys) -> None:
     out = tmp_path / "effects.csv"
     assert main(["regress", log_file, "--period", "all", "--out", str(out)]) == 0

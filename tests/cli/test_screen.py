@@ -47,6 +47,8 @@ def text_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("failures", [1, 40])
 @pytest.mark.parametrize("command", ["info", "fit", "system", "trend", "dependence", "calibrate", "incidents"])
+@pytest.mark.slow
+@pytest.mark.long
 def test_one_of_a_thing_is_said_as_one(command, failures, tmp_path: Path, capsys, monkeypatch) -> None:
     monkeypatch.setenv("COLUMNS", "500")
     begun = pd.Timestamp("2024-01-03 10:00") + pd.to_timedelta(np.arange(failures) * 97.0, unit="h")

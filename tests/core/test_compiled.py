@@ -79,6 +79,7 @@ def files(package: Path) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_constant_of_a_file_that_is_only_called_is_the_one_of_now(installed: Path) -> None:
     assert ask(installed) == ["False", "21.5"]
     assert ask(installed) == ["True", "21.5"]
@@ -90,6 +91,7 @@ def test_a_constant_of_a_file_that_is_only_called_is_the_one_of_now(installed: P
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_release_installed_over_another_is_compiled_anew(installed: Path) -> None:
     ask(installed)
     front = installed / "__init__.py"

@@ -248,6 +248,7 @@ rules = st.fixed_dictionaries(
 @examples(300, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(log=logs(), measure=st.sampled_from(["ttf", "ttr"]), rules=rules, data=st.data())
 @pytest.mark.slow
+@pytest.mark.long
 def test_generated_logs_follow_the_documented_rules(
     log: FailureLog, measure: str, rules: dict[str, Any], data: st.DataObject
 ) -> None:

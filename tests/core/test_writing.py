@@ -222,6 +222,7 @@ def run(folder: Path, cache: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_damaged_cache_is_written_anew(tmp_path):
     (tmp_path / "made.py").write_text(_MADE)
     cache = tmp_path / "cache"
@@ -264,6 +265,7 @@ print([str(one.message)[:33] for one in said if not issubclass(one.category, Dep
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_every_module_loads_where_nothing_can_be_kept():
     done = subprocess.run([sys.executable, "-c", _NOWHERE], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -139,6 +139,7 @@ def test_bad_arguments_are_told_at_once(options, text):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_dask_is_not_imported_by_relfit():
     code = "import sys, relfit; relfit.fit([[1.0, 2.0]]); sys.exit('dask' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -115,6 +115,7 @@ def test_equal_nodes_are_pooled_almost_entirely():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nodes_with_many_failures_keep_their_own():
     rng = np.random.default_rng(5)
     scale = np.exp(rng.normal(7.0, 1.0, 30))

@@ -66,6 +66,7 @@ def test_a_second_round_finds_nothing_new(fleet: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_late_corrected_overlapping_and_replayed_rows_lead_to_one_state(fleet: Path, tmp_path: Path) -> None:
     parts = {
         "1.csv": [ROWS[0], OPEN, ROWS[2]],
@@ -128,6 +129,7 @@ def test_a_rotated_log_and_one_cut_short_take_nothing_away(fleet: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_records_that_are_gone_from_a_file_are_told_once(fleet: Path, capsys) -> None:
     place = Path("logs", "a.csv")
     put(fleet, "a.csv", ROWS)
@@ -280,6 +282,7 @@ def test_a_list_of_nodes_that_is_not_there_is_a_problem_and_loses_no_record(flee
 
 @pytest.mark.parametrize("entered", ["2024-01-20", "2024-01-04"], ids=["later than all records", "before the last"])
 @pytest.mark.slow
+@pytest.mark.long
 def test_nodes_that_a_list_no_longer_has_are_gone(fleet: Path, entered: str) -> None:
     """Five nodes, two more for a day; three are off the list, and n1 had failed before the log was rotated."""
     settings = (fleet / "watch.toml").read_text()

@@ -72,6 +72,7 @@ def outages(log: Any) -> list[tuple[str, str, bool]]:
     return sorted((str(row.node), str(row.cause), bool(row.end_cut)) for row in events.itertuples())
 
 
+@pytest.mark.long
 def test_what_the_controller_records_is_read_once(slurm: dict[str, str]) -> None:
     hostile = 'ECC "a" | `b` $(touch x) \' ;'
     set_node("n01", "DOWN", "GPU fell off the bus")
@@ -153,6 +154,7 @@ def test_jobs_that_a_node_ended(slurm: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["slurm", "sql"])
+@pytest.mark.long
 def test_a_wrong_password_of_the_accounting_database_fails_alone(
     slurm: dict[str, str],
     kind: str,

@@ -147,6 +147,7 @@ def test_results_are_ready_for_json_and_readable() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_importing_relfit_does_not_import_lifelines() -> None:
     heavy = "{'lifelines', 'formulaic', 'statsmodels'}"
     code = f"import sys, relfit.analyses.regression; sys.exit(bool({heavy} & {{*sys.modules}}))"
@@ -176,6 +177,7 @@ def test_lanl_repairs_by_cause() -> None:
     assert found.dropped["time to repair of zero"] == 122
 
 
+@pytest.mark.long
 def test_attributes_that_cannot_be_compared_are_named_with_the_reason(tmp_path: Path) -> None:
     """One value, none, one for each node, dates, a rare one: the report named those that it compared alone."""
     rng = np.random.default_rng(3)

@@ -19,6 +19,7 @@ FAMILIES = ("exponential", "weibull")
 
 @pytest.mark.parametrize("rack_failures", [0, 12])
 @pytest.mark.slow
+@pytest.mark.long
 def test_failures_of_the_whole_system_are_no_failures_of_racks(rack_failures: int) -> None:
     rng, day = np.random.default_rng(3), pd.Timedelta("1d")
     starts = [(i, t) for i in range(60) for t in rng.uniform(0, 360, 15)]
@@ -57,6 +58,7 @@ def maintained_log(weekly: bool) -> rf.FailureLog:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_loss_that_the_last_months_refute_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Outages that end together overlap: jobs that wait for them lose less than a plan that has them apart."""
     screen = fleet_summary(ReportData(rf.Study(maintained_log(weekly=True), "all"), FAMILIES))
@@ -74,6 +76,8 @@ def test_a_loss_that_the_last_months_refute_is_marked(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("grown", [True, False])
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_grown_fleet_has_its_incidents_per_node_year(grown: bool) -> None:
     screen = fleet_summary(ReportData(rf.Study(fleet(grown=grown), "all"), FAMILIES))
     assert ("200 of 200 nodes in service" in screen.sentence) == grown

@@ -195,6 +195,7 @@ def test_the_sample(white_report: Path) -> None:
     ],
     ids=str,
 )
+@pytest.mark.long
 def test_logs_of_sites(which: str, least: int, site_report: Callable[[str], tuple[rf.FailureLog, Path]]) -> None:
     assert len(check(words_of(site_report(which)[1]))) >= least
 

@@ -110,6 +110,7 @@ def test_outages_of_the_whole_system_are_in_every_number(white: Page, sample: rf
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_report_agrees_with_the_commands(white: Page, sample: rf.FailureLog) -> None:
     job = rf.fleet_model(sample).interval("reliability", "24h", size=64, placement="packed")
     low, value, high = (f"{100 * float(x):.0f}" for x in (job.low, job.estimate, job.high))
@@ -181,6 +182,7 @@ def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.long
 def test_another_period_is_used_where_it_is_asked_for(tmp_path: Path, sample: rf.FailureLog) -> None:
     part = sample.where(rack="frame01")
     page = page_of(part, tmp_path, period=("2003-04-01", "2004-04-01"), **FAST)
@@ -431,6 +433,7 @@ def lives() -> rf.FailureLog:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_lives_without_repair_have_ages_and_no_repairs(lives: rf.FailureLog, tmp_path: Path) -> None:
     page = page_of(lives, tmp_path)
     assert lives.lifetimes is not None
@@ -529,6 +532,7 @@ def test_half_of_the_incidents_is_not_most_of_them(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("words_only")
+@pytest.mark.long
 def test_one_rejected_row_in_a_thousand_is_no_caution(tmp_path: Path) -> None:
     gaps = np.random.default_rng(1).exponential(9.0, 400).round(1)
     at = pd.Timestamp("2023-01-01") + pd.to_timedelta(np.cumsum(gaps), unit="h")

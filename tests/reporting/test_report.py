@@ -327,6 +327,7 @@ def test_failed_writing_keeps_the_old_file(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     "which", ["20", *(pytest.param(name, marks=pytest.mark.verify) for name in ("grid5000 since 2006-09-15", "titan"))]
 )
+@pytest.mark.long
 def test_real_logs_give_reports(site_report: Callable[[str], tuple[rf.FailureLog, Path]], which: str) -> None:
     log, path = site_report(which)
     page = Page(path.read_text(encoding="utf-8"))

@@ -82,6 +82,8 @@ TRAJECTORIES: dict[tuple[str, bool], tuple[float, ...]] = {
 
 
 @pytest.mark.parametrize(("name", "program"), TRAJECTORIES)
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_seed_gives_the_runs_that_it_always_gave(name: str, program: bool) -> None:
     params = {**SMALL, **VARIANTS[name]}
     run = rf.simulate_training(params, n_replications=1, rng=2, program_semantics=program).replications.iloc[0]
