@@ -306,3 +306,18 @@ def test_the_last_kind_of_repair_takes_what_rounding_leaves(monkeypatch: pytest.
     none = np.zeros((0, 1))
     repairs = DeviceRepairs(np.arange(4, 14), shares, none, none, np.zeros(0, bool), np.inf)
     assert sparing_devices._draw_repair.py_func(Largest(), np.zeros((0, 0)), repairs, np.zeros(0, int), 0) == 13
+
+
+def test_a_stage_lasts_its_time_or_is_drawn_and_a_device_that_no_stage_mends_is_replaced() -> None:
+    """Two stages: 5 hours, always; 2 hours on average. By the number of earlier repairs the first helps or does not."""
+    times, helps = np.array([[5.0, 5.0], [2.0, 2.0]]), np.array([[1.0, 0.0], [0.0, 0.0]])
+    empty = np.zeros(0)
+    repairs = DeviceRepairs(empty.astype(int), empty, times, helps, np.array([True, False]), 100.0)
+    rng, hours = np.random.default_rng(1), []
+    for _ in range(2000):
+        earlier = np.zeros(1, np.int64)
+        assert sparing_devices._draw_stages.py_func(rng, repairs, earlier, 0) == 5.0
+        assert earlier[0] == 1
+        hours.append(sparing_devices._draw_stages.py_func(rng, repairs, earlier, 0) - 105.0)
+        assert earlier[0] == 0
+    assert stats.kstest(hours, "expon", args=(0.0, 2.0)).pvalue > 1e-4
