@@ -64,7 +64,8 @@ def fit(
     level = checked.probability("--level", fitting.level)
     checked.choice("--measure", fitting.measure, ("ttf", "ttr"))
     checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
-    checked.without_effect({"--first": reading.first != "known"}, "--measure ttf", fitting.measure == "ttf")
+    of_failures = {"--first": reading.first != "known", "--ahead": fitting.ahead is not None}
+    checked.without_effect(of_failures, "--measure ttf", fitting.measure == "ttf")
     checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
     n_resamples, wanted, horizons = fitting.n_resamples, fitting.intervals, fitting.horizons
     if fitting.stream:
@@ -148,15 +149,10 @@ def fit(
         lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
     if ahead is not None:
-        title = (
-            f"Failures ahead among units that run: {100 * level:g} % intervals of the mean (expected) and of the number"
-        )
-        lines = [
-            "",
-            title,
-            *output.table(ahead.drop(columns="status" if (ahead["status"] == "ok").all() else []).head(_ROWS)),
-        ]
-        output.print_lines([*lines, *_more_rows(len(ahead), "--json has all of them")])
+        title = f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number"
+        shown = ahead.drop(columns="status") if (ahead["status"] == "ok").all() else ahead
+        rows = output.table(shown.head(_ROWS)) if len(ahead) else ["no unit runs"]
+        output.print_lines(["", title, *rows, *_more_rows(len(ahead), "--json has all of them")])
     if out is not None:
         output.print_lines([f"written to {out}"])
 

@@ -38,6 +38,15 @@ def test_the_command_predicts_and_gives_no_dates(lives: tuple[str, float], capsy
     assert "1970" not in said
 
 
+def test_where_no_unit_runs_a_line_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "all.csv"
+    path.write_text("unit,hours,failed\na,5,yes\nb,9,yes\nc,12,yes\n", encoding="utf-8")
+    assert main(["fit", str(path), "--unit", "hours", "--families", "weibull", "--ahead", "5d"]) == 0
+    assert capsys.readouterr().out.endswith("number\nno unit runs\n")
+    assert main(["fit", str(path), "--unit", "hours", "--measure", "ttr", "--ahead", "5d"]) == 2
+    assert "--ahead has no effect here" in capsys.readouterr().err
+
+
 def test_a_time_that_is_none_names_the_option(lives: tuple[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", lives[0], "--unit", "hours", "--ahead", "0d"]) == 2
     assert "--ahead '0d' is zero" in capsys.readouterr().err
