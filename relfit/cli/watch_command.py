@@ -121,7 +121,8 @@ def drain(
 ) -> None:
     """Drain nodes of standing alarms in Slurm.
 
-    The commands are shown; --apply runs them, and undrains nodes whose alarm is over; --undo takes all back.
+    The commands are shown; --apply runs them, and undrains nodes whose alarm is over and whose outages have ended;
+    --undo takes all back.
 
     Reasons begin with "relfit watch: "; no other node is undrained. Ends with status 4 if a node was not drained or
     undrained.
@@ -138,8 +139,10 @@ def drain(
     else:
         with FleetStore.open(watched.store, watched.fleet, password_env=watched.password_env, read_only=True) as store:
             result = drains_of(store.open_alarms())
+            events = store.log().events if apply and store.size else None
         if apply:
-            result = apply_drains(result, share)
+            going_on = () if events is None else events.loc[events["end_cut"], "node"].dropna()
+            result = apply_drains(result, share, going_on)
     if json:
         output.print_json(result.to_dict())
     else:

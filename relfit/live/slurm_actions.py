@@ -88,7 +88,7 @@ def drains_of(alarms: Sequence[Alarm]) -> Drains:
     return Drains(pd.DataFrame(rows, columns=list(_COLUMNS)), tuple(dict.fromkeys(skipped)))
 
 
-def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
+def apply_drains(drains: Drains, share: float = 0.02, under_repair: Collection[str] = ()) -> Drains:
     """Drain nodes on the controller, as root or Slurm's user, and undrain those that relfit drained and no alarm names.
 
     Parameters
@@ -96,6 +96,8 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
     drains : Drains
     share : float
         Largest share of the nodes of each partition that relfit may drain, earlier drains included.
+    under_repair : collection of str
+        Nodes with an outage that goes on: if relfit drained them, they stay drained, with or without an alarm.
 
     Returns
     -------
@@ -109,7 +111,7 @@ def apply_drains(drains: Drains, share: float = 0.02) -> Drains:
         When the controller does not answer. A command that fails is reported in ``done``.
     """
     most = float(checked_share("share", share))
-    over = undo_drains(frozenset(drains.table["node"]))
+    over = undo_drains({*drains.table["node"], *under_repair})
     nodes = _nodes()
     sizes = Counter(part for node in nodes.values() for part in node.partitions)
     ours = Counter(part for node in nodes.values() for part in node.partitions if node.ours)
