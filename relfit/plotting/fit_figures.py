@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
+from relfit.base.text import count
 from relfit.fitting import FamilyFit, Fits
 from relfit.fitting.nonparametric import kaplan_meier, turnbull
 from relfit.log.lifedata import LifeData
@@ -52,7 +53,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
         return style.empty(ax, "No group of durations to show")
     begun, times, failed = _empirical(fits.lives.take([position]))
     if not times.size:
-        return style.empty(ax, f"{name}: no {'failure' if _ttf(fits) else 'repair'} was observed")
+        return style.empty(ax, _led(name, f"no {'failure' if _ttf(fits) else 'repair'} was observed"))
     seen = times[-1] * 1.6 if failed[-1] > 1.0 - 1e-9 else fits.lives.take([position]).durations.max()
     nth = int(np.searchsorted(failed, _FIRST * failed[-1]))
     grid = np.geomspace((begun[nth] or times[nth]) * 0.5, times[-1] * 1.6, 240)
@@ -65,7 +66,7 @@ def distributions(fits: Fits, group: object = None, ax: Axes | None = None) -> A
         values = np.asarray(fit.distribution[position].cdf(grid), dtype=float).ravel()
         ax.plot(grid, values, color=mark.colour, linestyle=mark.line, linewidth=1.8, label=family)
         drawn.append((family, fit, np.interp(times, grid, values)))
-    return _finish_shares(ax, fits, grid, _fit_message(f"{name}, {_measure(fits)}", drawn, position))
+    return _finish_shares(ax, fits, grid, _fit_message(_led(name, _measure(fits), ", "), drawn, position))
 
 
 def _every_group(fits: Fits, ax: Axes) -> Axes:
@@ -87,7 +88,7 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
         if times.size:
             _draw_observed(ax, begun, times, failed, (min(grid[0], times[0]), times[-1]), 2.2, "all together")
     shown = f" ({rows.size} of {len(fits.groups):,} shown)" if rows.size < len(fits.groups) else ""
-    message = f"{_measure(fits)} of {len(fits.groups):,} groups, best distribution of each{shown}"
+    message = _led("", f"{_measure(fits)} of {len(fits.groups):,} groups, best distribution of each{shown}")
     return _finish_shares(ax, fits, grid, message)
 
 
@@ -135,7 +136,7 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     begun, times, failed = _empirical(fits.lives.take([position]))
     if times.size < 2 or fit.status[position] != "ok":
         why = "fewer than two different durations" if times.size < 2 else f"no {family} fit ({fit.status[position]})"
-        return style.empty(ax, f"{name}: {why}")
+        return style.empty(ax, _led(name, why))
     before = np.concatenate([[0.0], failed[:-1]])
     middle = (failed + before) / 2.0
     usable = (middle > 0.0) & (middle < 1.0)
@@ -170,9 +171,8 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     worst = float(
         np.abs(ends - middle).max() if exact else max(np.abs(starts - before).max(), np.abs(ends - failed).max())
     )
-    message = (
-        f"{name}, {_measure(fits)} on {family} paper: at most {worst * 100:.0f} points of probability off the line"
-    )
+    subject = _led(name, f"{_measure(fits)} on {family} paper", ", ")
+    message = f"{subject}: at most {count(round(100.0 * worst), 'point')} of probability off the line"
     return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
 
 
@@ -187,10 +187,17 @@ def _position(fits: Fits, group: object) -> tuple[int | None, str]:
 
 
 def _group_words(fits: Fits, label: object) -> str:
-    """The group's name; a number alone says what it numbers."""
+    """The group's name; a number alone says what it numbers, and a sample that nobody named has none."""
     key = str(fits.groups.name or "")
+    if key == "group" and len(fits.groups) == 1 and label == 0:
+        return ""
     alone = not isinstance(label, tuple) and key in ("system", "node")
     return style.plain(f"{key} {label}" if alone else style.group_name(label))
+
+
+def _led(name: str, text: str, mark: str = ": ") -> str:
+    """The text behind the name of what it is about."""
+    return f"{name}{mark}{text}" if name else text[:1].upper() + text[1:]
 
 
 def _empirical(lives: LifeData) -> tuple[FloatArray, FloatArray, FloatArray]:
