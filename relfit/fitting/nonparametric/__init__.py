@@ -1,6 +1,7 @@
-"""Estimates without a distribution: Kaplan-Meier, Nelson-Aalen, Turnbull, log-rank test, plotting positions, means."""
+"""Estimates without a distribution: survival and hazard, competing causes, log-rank test, plotting positions, means."""
 
 from relfit.fitting.nonparametric._turnbull import TurnbullEstimate, turnbull
+from relfit.fitting.nonparametric.cumulative_incidence import cumulative_incidence
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.fitting.nonparametric.log_rank_test import LogRank, log_rank
 from relfit.fitting.nonparametric.observed_means import ObservedTimes, observed_times
@@ -13,6 +14,7 @@ __all__ = [
     "PlottingPositions",
     "StepCurves",
     "TurnbullEstimate",
+    "cumulative_incidence",
     "kaplan_meier",
     "log_rank",
     "median_ranks",

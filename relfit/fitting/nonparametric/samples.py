@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.text import count
 from relfit.log.lifechecks import FURTHER, as_column
 from relfit.log.lifedata import LifeData
@@ -29,7 +29,8 @@ def lives_of(
 ) -> LifeData:
     """`LifeData` from any form of durations: `LifeData`, a log, a table, a mapping, or an array with flags and groups.
 
-    Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`. A `DataError` for
+    Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`; with `cause`, that of
+    the cause of each failure, every group has a group for each cause. A `DataError` for
     arrays whose shapes do not fit, flags that are neither true nor false, a duration without a group, and no duration
     at all. An `ArgumentError` for `observed`, `entry` or `by` beside data that have their own, and columns of what is
     no table.
@@ -97,7 +98,8 @@ def _of_table(
     data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
 ) -> LifeData:
     if isinstance(data, pd.DataFrame):
-        lives = LifeData.from_frame(data, **columns, **beside)
+        cause = columns.pop("cause", None)
+        lives = LifeData.from_frame(data, **columns, **beside) if cause is None else _by_cause(data, cause, columns | beside)
     elif columns:
         raise _no_table(next(iter(columns)))
     elif beside:
@@ -110,10 +112,38 @@ def _of_table(
     return lives
 
 
+def _by_cause(data: pd.DataFrame, cause: str, columns: dict[str, Any]) -> LifeData:
+    """Every life once for each cause: in its group only failures of that cause end a life, the others censor it."""
+    keys = columns.pop("by", ())
+    keys, observed = [keys] if isinstance(keys, str) else list(keys), columns.pop("observed", None)
+    for name in (cause, observed, *keys):
+        if name is not None and name not in data.columns:
+            raise ArgumentError(f"no column {name!r} in the table", remedy=f"it has {', '.join(map(str, data))}")
+    if "upper" in columns or "exit" in columns:
+        raise ArgumentError("cause= does not go with intervals or right truncation", remedy="leave one of them out")
+    ended = data[cause].notna() if observed is None else data[observed].astype(bool)
+    names = data[cause].astype(object).where(data[cause].notna(), "unknown").astype(str)
+    flag, outer = f"ended by {cause}", keys or ["group"]
+    one = data if keys else data.assign(group="all")
+    parts = [one.assign(**{cause: each, flag: ended & (names == each)}) for each in sorted(names[ended].unique())]
+    if not parts:
+        raise DataError(f"the column {cause!r} names no cause of a failure", remedy="leave cause= out")
+    return LifeData.from_frame(pd.concat(parts, ignore_index=True), **columns, observed=flag, by=[*outer, cause])
+
+
+def group_and_cause(groups: pd.Index) -> tuple[pd.Index, pd.Index]:
+    """The groups without the cause, and the cause of each, as text; an `ArgumentError` if there is no cause."""
+    if groups.nlevels < 2:
+        remedy = Remedy("take log.ttf(competing='cause'), or a table with cause='COLUMN'", "fit with --per cause")
+        raise ArgumentError("the data are not by group and cause", remedy=remedy)
+    outer: pd.Index = groups.droplevel([groups.nlevels - 1])  # type: ignore[list-item]
+    return outer, groups.get_level_values(-1).astype(str)
+
+
 def _no_table(name: str) -> ArgumentError:
     """The error of an argument that only a table could have."""
-    if name in ("duration", *FURTHER):
-        remedy = "leave it out" if name == "duration" else f"rf.LifeData.from_array takes {name}= as an array"
+    if name in ("duration", "cause", *FURTHER):
+        remedy = "leave it out" if name == "duration" else "put them in one" if name == "cause" else f"rf.LifeData.from_array takes {name}= as an array"
         return ArgumentError(f"{name}= names a column of a table, and the durations are not a table", remedy=remedy)
     near = ["observed"] if "event" in name else get_close_matches(name, ["observed", "entry", "by"], n=1)
     return ArgumentError(

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray, IntArray, ObjectArray
-from relfit.base.errors import DataError
+from relfit.base.arrays import FloatArray
 from relfit.base.numeric.levels import normal_quantile
-from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative
 from relfit.fitting.nonparametric.curves import StepCurves
+from relfit.fitting.nonparametric.risk_sets import at_each_time
 from relfit.fitting.nonparametric.samples import lives_of
-from relfit.log.lifedata import LifeData
 
-_Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
@@ -70,7 +64,7 @@ def kaplan_meier(
 
     Examples
     --------
-    >>> curves = kaplan_meier(LifeData.from_array([1.0, 2.0, 3.0], [True, False, True]))
+    >>> curves = kaplan_meier([1.0, 2.0, 3.0], [True, False, True])
     >>> curves.estimate.round(4).tolist()
     [0.6667, 0.6667, 0.0]
     >>> curves.low.round(4).tolist(), curves.high.round(4).tolist()
@@ -78,7 +72,7 @@ def kaplan_meier(
     """
     z = normal_quantile(level)
     data = lives_of(data, observed, entry, by, **columns)
-    sets = _risk_sets(data, "Kaplan-Meier")
+    sets = at_each_time(data, "Kaplan-Meier")
     at_risk, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
     alive = at_risk - failed
     share = np.divide(alive, at_risk, out=np.ones_like(alive), where=at_risk > 0)
@@ -141,12 +135,12 @@ def nelson_aalen(
 
     Examples
     --------
-    >>> nelson_aalen(LifeData.from_array([1.0, 2.0, 2.0, 4.0])).estimate.round(4).tolist()
+    >>> nelson_aalen([1.0, 2.0, 2.0, 4.0]).estimate.round(4).tolist()
     [0.25, 1.0833, 2.0833]
     """
     z = normal_quantile(level)
     data = lives_of(data, observed, entry, by, **columns)
-    sets = _risk_sets(data, "Nelson-Aalen")
+    sets = at_each_time(data, "Nelson-Aalen")
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
     low, high = hazard_limits(hazard, z * error)
@@ -185,73 +179,3 @@ def _harmonic_sums(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray
     direct = special.digamma(n + 1.0) - special.digamma(low + 1.0)
     squares = special.polygamma(1, low + 1.0) - special.polygamma(1, n + 1.0)
     return np.where(small, direct, first), np.where(small, squares, second)
-
-
-# ------------------------------------------------------------------- risk sets
-
-
-@dataclass(frozen=True)
-class _RiskSets:
-    """Distinct times at which durations ended, rising within a group, and who was at risk and failed at each."""
-
-    groups: pd.Index
-    offsets: IntArray
-    codes: IntArray  # group of each step
-    times: FloatArray
-    at_risk: IntArray
-    events: IntArray
-    sizes: IntArray  # durations of each group
-
-    def curves(self, quantity: str, method: str, values: _Values, status: ObjectArray, level: float) -> StepCurves:
-        """The curves of an estimate, its standard error and the ends of its interval at each step."""
-        counts = self.at_risk, self.events, self.sizes
-        return StepCurves(self.groups, self.offsets, quantity, method, self.times, *values, *counts, status, level)
-
-
-def _risk_sets(data: LifeData, estimate: str) -> _RiskSets:
-    """Count who was at risk and who failed at each distinct duration of each group.
-
-    A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
-    at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
-    durations, whose ages are unknown, are left out.
-    """
-    data = data.from_age_known()
-    if data.upper is not None or data.exit is not None:
-        what = "durations known to have ended within an interval" if data.upper is not None else "right truncation"
-        raise DataError(f"{estimate} has no answer to {what}", remedy="use turnbull(data)")
-    weights = np.ones(data.durations.size, dtype=np.int64) if data.weights is None else data.weights
-    code, times = data.group_codes(), data.durations
-    order = np.lexsort((times, code))
-    order = order[weights[order] > 0]
-    code, times, weights = code[order], times[order], weights[order]
-    groups = np.arange(data.n_groups + 1)
-    new = changes(code, times)
-    starts = np.flatnonzero(new)
-    owner, at = code[starts], times[starts]
-    step = np.cumsum(new) - 1
-    failed = np.bincount(step, np.where(data.observed[order], weights, 0), minlength=starts.size).astype(np.int64)
-    gone = np.concatenate([[0], np.cumsum(weights)])
-    ends = np.searchsorted(code, groups)
-    at_risk = gone[ends[owner + 1]] - gone[starts]
-    if data.entry is not None:
-        at_risk = at_risk - _not_yet_entered(code, times, data.entry[order], weights, owner, at)
-    offsets = np.searchsorted(owner, groups).astype(np.int64)
-    return _RiskSets(data.groups, offsets, owner, at, at_risk.astype(np.int64), failed, np.diff(gone[ends]))
-
-
-def _not_yet_entered(
-    code: IntArray, times: FloatArray, entry: FloatArray, weights: IntArray, owner: IntArray, at: FloatArray
-) -> IntArray:
-    """Durations of each step's group that enter at or after the step's time (but not those that also end at it)."""
-    entry = np.where(entry > 0.0, entry, -np.inf)
-    levels = np.unique(np.concatenate([entry, at]))
-    # entering at the very end is entering just before it
-    place = 2 * np.searchsorted(levels, entry) + (entry != times)
-    width = 2 * levels.size + 2
-    key = code * width + place
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    entered = np.concatenate([[0], np.cumsum(weights[order])])
-    before = entered[np.searchsorted(key, owner * width + 2 * np.searchsorted(levels, at), side="right")]
-    last = entered[np.searchsorted(key, (owner + 1) * width, side="left")]
-    return np.asarray(last - before, dtype=np.int64)
