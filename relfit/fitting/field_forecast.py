@@ -1,8 +1,7 @@
 """How many units that still run will fail within a time, from their ages and a fitted distribution.
 
-Escobar and Meeker (1999) call it within-sample prediction. The parameters are drawn from their posterior distribution
-under a flat prior in free coordinates (for location-scale families with complete data the frequentist one), by
-importance sampling; then failures are drawn, unit by unit.
+Escobar and Meeker (1999) call it within-sample prediction. The parameters are drawn from their posterior distribution;
+then failures are drawn, unit by unit.
 """
 
 from __future__ import annotations
@@ -22,13 +21,10 @@ from relfit.base.results import Result, key_columns
 from relfit.base.text import count, duration, percent
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import Family
-from relfit.fitting.likelihood import LogLikelihood
+from relfit.fitting.posterior import drawn_parameters
 from relfit.log.lifedata import LifeData
 
-_FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
-_ROUNDS = 3  # of proposals
 _VALUES = 2_000_000  # draws times lives at a time
-_FEWEST = 0.05  # effective share of the draws below which the intervals are not given
 
 
 class FailuresAhead(Result):
@@ -154,7 +150,7 @@ def failures_ahead(
     if rows.size:
         generator = np.random.default_rng(rng)
         running = _Running.of(fit.family, units.take(rows))
-        parameters, usable = _drawn(fit, places[rows], n_draws, generator)
+        parameters, usable = drawn_parameters(fit, places[rows], n_draws, generator)
         status[rows[~usable]] = "few_replicates"
         tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         at_once = max(_VALUES // max(running.age.size, 1), 1)
@@ -175,36 +171,3 @@ def failures_ahead(
     number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
     mean_low, mean_high, low, high = ends
     return FailuresAhead(units.groups, fit.name, times, number, expected, mean_low, mean_high, low, high, level, status)
-
-
-def _drawn(
-    fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
-) -> tuple[FloatArray, BoolArray]:
-    """Draws of the parameters of some groups, shape (draws, groups, k), and which groups have enough of them."""
-    fitted, free, covariance = fit.free()
-    place = np.searchsorted(fitted, rows)
-    centre, covariance = free[place], covariance[place]
-    group, k = np.arange(rows.size), centre.shape[1]
-    likelihood = LogLikelihood(fit.family, fit.lives.take(rows))
-    at_once = max(_VALUES // max(likelihood.lives.durations.size, 1), 1)
-    usable = np.asarray(np.isfinite(covariance).all(axis=(1, 2)))
-    for _ in range(_ROUNDS):  # each proposes from the mean and covariance of the round before
-        usable[usable] = np.linalg.eigvalsh(covariance[usable])[:, 0] > 0.0
-        root = np.zeros_like(covariance)
-        root[usable] = _WIDER * np.linalg.cholesky(covariance[usable])
-        moves = rng.standard_normal((n_draws, rows.size, k))
-        moves /= np.sqrt(rng.chisquare(_FREEDOM, (n_draws, rows.size, 1)) / _FREEDOM)
-        proposed = centre + np.einsum("gij,mgj->mgi", root, moves)
-        log = np.concatenate([likelihood(proposed[i : i + at_once]) for i in range(0, n_draws, at_once)])
-        log += 0.5 * (_FREEDOM + k) * np.log1p((moves**2).sum(axis=-1) / _FREEDOM)
-        log[:, ~usable | ~np.isfinite(log.max(axis=0))] = 0.0
-        weight = np.exp(log - log.max(axis=0))
-        weight /= weight.sum(axis=0)
-        centre = np.einsum("mg,mgi->gi", weight, proposed)
-        away = proposed - centre
-        covariance = np.einsum("mg,mgi,mgj->gij", weight, away, away)
-    usable &= 1.0 / (weight**2).sum(axis=0) >= _FEWEST * n_draws
-    steps = (np.arange(n_draws)[:, None] + rng.random(rows.size)) / n_draws  # systematic resampling
-    above = np.cumsum(weight, axis=0)
-    order = np.stack([np.searchsorted(above[:, g], steps[:, g]) for g in group], axis=1)
-    return fit.family.from_free(proposed[np.minimum(order, n_draws - 1), group]), usable

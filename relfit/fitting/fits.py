@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -295,13 +295,14 @@ class Fits(Result):
         order = np.tile(np.arange(len(self.groups)), len(chosen)).argsort(kind="stable")
         return table.iloc[order].reset_index(drop=True)
 
-    def competing(self, family: str = "weibull") -> CompetingFit:
-        """Competing causes of failure, for fits of ``log.ttf(competing=...)``.
+    def competing(self, family: str | Mapping[str, str] = "weibull") -> CompetingFit:
+        """Competing causes of failure, for fits of ``log.ttf(competing=...)`` or of a table with ``cause=``.
 
         Parameters
         ----------
-        family : str
-            One of the fitted distributions, used for every cause.
+        family : str or mapping of str to str
+            One of the fitted distributions for every cause; the distribution of each cause; or ``best``: of each cause
+            the one with the lowest sum of AICc, over groups where every distribution has one.
 
         Returns
         -------
@@ -317,7 +318,7 @@ class Fits(Result):
         >>> {name: round(float(value), 3) for name, value in within.iloc[0, :3].items()}
         {'facilities': 0.033, 'hardware': 0.735, 'human error': 0.039}
         """
-        return causes_in_series(self[family])
+        return causes_in_series(self.results, family)
 
     def pool(self, family: str = "weibull", level: float | None = None) -> PooledFit:
         """Estimates of every group, shrunk towards the fleet (empirical Bayes).

@@ -29,6 +29,7 @@ SPARING = planning.Cluster(zones=1, racks=8, trays=8, gpus=2)
 DEVICES, RECOVERY = planning.DeviceFailures(3000, 20_000, 24), planning.Recovery(checkpoint_every="250s")
 WORKLOAD = workloads.Workload(range(2), [0.0, 1.0], [1, 1], [9.0, 9.0], [9.0, 9.0], 2)
 FITS, NODES = rf.fit(LIFE, "weibull"), rf.fit(rf.LifeData.from_groups([LIFE] * 4), "weibull")
+BY_CAUSE = rf.fit(pd.DataFrame({"hours": LIFE, "mode": list("ababa")}), "weibull", duration="hours", cause="mode")
 
 NOT_CALLED = {"fit_stored", "RepairSweep.break_even", "simulate_sparing_queue"}
 """They need stored logs and runs."""
@@ -39,11 +40,13 @@ CALLS: dict[str, Callable[[float], Any]] = {
     "FamilyFit.interval": lambda level: FITS["weibull"].interval("mean", level=level),
     "FamilyFit.failures_ahead": lambda level: FITS["weibull"].failures_ahead(5.0, level=level),
     "FamilyFit.contour": lambda level: FITS["weibull"].contour(level=level),
+    "CompetingFit.interval": lambda level: BY_CAUSE.competing().interval(5.0, level=level),
     "Fits.interval": lambda level: FITS.interval("mean", level=level),
     "Fits.pool": lambda level: NODES.pool("weibull", level=level),
     "pool": lambda level: pool(rf.families.Weibull, NODES.lives, level=level),
     "kaplan_meier": lambda level: rf.kaplan_meier(LIFE, level=level),
     "nelson_aalen": lambda level: rf.nelson_aalen(LIFE, level=level),
+    "cumulative_incidence": lambda level: nonparametric.cumulative_incidence(BY_CAUSE.lives, level=level),
     "median_ranks": lambda level: nonparametric.median_ranks(LIFE, level=level),
     "observed_times": lambda level: nonparametric.observed_times(LIFE, level=level),
     "regress": lambda level: regression.regress(LOG, "failures ~ node", level=level),

@@ -68,7 +68,7 @@ def test_a_cause_stands_once_in_a_group():
     keys = pd.MultiIndex.from_tuples([(1, "disk"), (1, "disk")], names=["node", "cause"])
     lives = LifeData(np.array([1.0, 2.0, 3.0, 5.0]), np.ones(4, bool), np.array([0, 2, 4]), keys)
     with pytest.raises(rf.ArgumentError, match="a cause twice"):
-        causes_in_series(rf.fit(lives, "exponential")["exponential"])
+        causes_in_series(rf.fit(lives, "exponential").results, "exponential")
 
 
 def test_criteria(fits):

@@ -79,5 +79,5 @@ def test_what_is_no_table_of_causes_is_refused() -> None:
         cumulative_incidence(table, duration="hours", cause="kind")
     with pytest.raises(DataError, match="names no cause"):
         cumulative_incidence(table.assign(mode=None), duration="hours", cause="mode")
-    with pytest.raises(ArgumentError, match="put them in one"):
+    with pytest.raises(ArgumentError, match="put durations and causes in one"):
         rf.fit(table["hours"].to_numpy(), cause="mode")

@@ -1,8 +1,8 @@
 """Estimates without a distribution: survival and hazard, competing causes, log-rank test, plotting positions, means."""
 
 from relfit.fitting.nonparametric._turnbull import TurnbullEstimate, turnbull
-from relfit.fitting.nonparametric.cumulative_incidence import cumulative_incidence
 from relfit.fitting.nonparametric.curves import StepCurves
+from relfit.fitting.nonparametric.incidence_curves import cumulative_incidence
 from relfit.fitting.nonparametric.log_rank_test import LogRank, log_rank
 from relfit.fitting.nonparametric.observed_means import ObservedTimes, observed_times
 from relfit.fitting.nonparametric.ranks import PlottingPositions, median_ranks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -29,11 +29,10 @@ def lives_of(
 ) -> LifeData:
     """`LifeData` from any form of durations: `LifeData`, a log, a table, a mapping, or an array with flags and groups.
 
-    Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`; with `cause`, that of
-    the cause of each failure, every group has a group for each cause. A `DataError` for
-    arrays whose shapes do not fit, flags that are neither true nor false, a duration without a group, and no duration
-    at all. An `ArgumentError` for `observed`, `entry` or `by` beside data that have their own, and columns of what is
-    no table.
+    Of a table, `observed`, `entry`, `by` and `columns` name columns, as for `LifeData.from_frame`; with `cause`, the
+    column of the cause of each failure, there is a group for every group and cause. A `DataError` for arrays whose
+    shapes do not fit, flags that are neither true nor false, a duration without a group, and no duration at all. An
+    `ArgumentError` for `observed`, `entry` or `by` beside data that have their own, and columns of what is no table.
 
     Examples
     --------
@@ -98,8 +97,8 @@ def _of_table(
     data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
 ) -> LifeData:
     if isinstance(data, pd.DataFrame):
-        cause = columns.pop("cause", None)
-        lives = LifeData.from_frame(data, **columns, **beside) if cause is None else _by_cause(data, cause, columns | beside)
+        make = LifeData.from_frame if "cause" not in columns else _by_cause
+        lives = make(data, **columns, **beside)
     elif columns:
         raise _no_table(next(iter(columns)))
     elif beside:
@@ -112,10 +111,11 @@ def _of_table(
     return lives
 
 
-def _by_cause(data: pd.DataFrame, cause: str, columns: dict[str, Any]) -> LifeData:
+def _by_cause(
+    data: pd.DataFrame, *, cause: str, observed: str | None = None, by: str | Sequence[str] = (), **columns: str
+) -> LifeData:
     """Every life once for each cause: in its group only failures of that cause end a life, the others censor it."""
-    keys = columns.pop("by", ())
-    keys, observed = [keys] if isinstance(keys, str) else list(keys), columns.pop("observed", None)
+    keys = [by] if isinstance(by, str) else list(by)
     for name in (cause, observed, *keys):
         if name is not None and name not in data.columns:
             raise ArgumentError(f"no column {name!r} in the table", remedy=f"it has {', '.join(map(str, data))}")
@@ -143,7 +143,8 @@ def group_and_cause(groups: pd.Index) -> tuple[pd.Index, pd.Index]:
 def _no_table(name: str) -> ArgumentError:
     """The error of an argument that only a table could have."""
     if name in ("duration", "cause", *FURTHER):
-        remedy = "leave it out" if name == "duration" else "put them in one" if name == "cause" else f"rf.LifeData.from_array takes {name}= as an array"
+        other = {"duration": "leave it out", "cause": "put durations and causes in one"}
+        remedy = other.get(name, f"rf.LifeData.from_array takes {name}= as an array")
         return ArgumentError(f"{name}= names a column of a table, and the durations are not a table", remedy=remedy)
     near = ["observed"] if "event" in name else get_close_matches(name, ["observed", "entry", "by"], n=1)
     return ArgumentError(
