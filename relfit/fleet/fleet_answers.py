@@ -273,7 +273,7 @@ class FleetModel(FleetParts, Result):
         system : label, optional
             Required if the log has several, unless `nodes` are given.
         size : int, optional
-            Nodes of a job; `nodes` says which.
+            Nodes of a job, among those in service at the end of the period; `nodes` says which.
         placement : {"packed", "spread", "random"}
             Nodes of a job of `size`, as for `relfit.fleet.placements`; results are means over placements.
         nodes : sequence of labels, optional
@@ -315,15 +315,7 @@ class FleetModel(FleetParts, Result):
                 self._draws.clear()  # keep the last one: jobs of other sizes use it again
                 self._draws[key] = drawn
         centre = DrawnFleet.centre(self, code)
-        job = None
-        if size is not None or nodes is not None:
-            of_job = (code, size, placement, rng)
-            keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
-            job = self._jobs.get(of_job) if keep else None  # the same for other lengths and quantities
-            if job is None:
-                job = self._job(code, size, placement, nodes, np.random.default_rng(rng))
-                if keep and sum(one.where.members.nnz for one in (job, *self._jobs.values())) <= KEPT:
-                    self._jobs[of_job] = job
+        job = None if size is None and nodes is None else self._job(code, size, placement, nodes, rng)
         if quantity == "nodes_down":
             point = np.asarray(share("at", at, zero=False, one=False), dtype=np.float64)
             n_draws = min(n_draws, 99)
@@ -342,7 +334,7 @@ class FleetModel(FleetParts, Result):
                 str(self.places.systems[code]),
                 size,
                 placement,
-                lambda length: centre.spent(length, job),
+                lambda length, nodes: centre.spent(length, self._job(code, nodes, placement, None, rng)),
                 (estimate, low, high),
                 tail,
             )
@@ -405,18 +397,27 @@ class FleetModel(FleetParts, Result):
         return names.index(str(system))
 
     def _job(
-        self, code: int, size: int | None, placement: str, nodes: Iterable[object] | None, rng: np.random.Generator
+        self, code: int, size: int | None, placement: str, nodes: Iterable[object] | None = None, rng: Seed = 0
     ) -> PlacedJob:
+        """A job on some nodes, or on `size` of those in service; the latter is kept for other lengths and quantities."""
+        of_job = (code, size, placement, rng)
+        keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
+        if keep and of_job in self._jobs:
+            return self._jobs[of_job]
+        generator = np.random.default_rng(rng)
         if nodes is not None:
             chosen = self.positions(nodes)
-            where = placements(self.places, chosen, chosen.size, "packed", rng)
+            where = placements(self.places, chosen, chosen.size, "packed", generator)
         else:
-            mine = np.flatnonzero(self.places.system == code)
-            where = placements(self.places, mine, int(whole("size", size)), placement, rng)
+            mine = np.flatnonzero((self.places.system == code) & self.in_service)
+            where = placements(self.places, mine, int(whole("size", size)), placement, generator)
         racks, table = self.by_scope["rack"], self.rack_hits
         rack = where.racks_hit(self.places, table) if racks.count.any() else np.zeros(where.members.shape[0])
         origin = self.period.log.window.start.as_unit("ns").value
-        return PlacedJob(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
+        job = PlacedJob(where, rack, *where.hit_while_up(self.places.watched, self.by_scope["group"], code, origin))
+        if keep and sum(one.where.members.nnz for one in (job, *self._jobs.values())) <= KEPT:
+            self._jobs[of_job] = job
+        return job
 
     def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Seed) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""

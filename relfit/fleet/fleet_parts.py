@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.analyses.screening import Incidents
 from relfit.analyses.screening.frailty_results import RenewalModels
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet._chosen_period import ChosenPeriod
@@ -62,6 +62,12 @@ class FleetParts:
     def hours(self) -> float:
         """Length of the period, hours."""
         return float(self.period.log.window.hours)
+
+    @cached_property
+    def in_service(self) -> BoolArray:
+        """Nodes under observation at the end of the period; all of a system whose nodes had left by then."""
+        system, present = self.places.system, self.standing.present
+        return present | (np.bincount(system, present, len(self.places.systems)) == 0.0)[system]
 
     @property
     def question(self) -> str | None:

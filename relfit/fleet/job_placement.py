@@ -92,6 +92,16 @@ class NodeOutages:
         """Index of the first outage of each node, and the number of outages; shape (nodes + 1,)."""
         return np.searchsorted(self.node, np.arange(self.labels.size + 1))
 
+    def numbers_at(self, instants: FloatArray) -> tuple[IntArray, IntArray]:
+        """Nodes watched at each instant, and nodes that are watched and up."""
+
+        def begun(at: FloatArray) -> IntArray:
+            return np.searchsorted(np.sort(at), instants, side="right")
+
+        watched = begun(self.entered) - begun(np.maximum(self.left, self.entered))
+        down = begun(self.whole_start) > begun(self.whole_end)
+        return watched, np.where(down, 0, watched - begun(self.start) + begun(self.end))
+
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
         """Which nodes are up and watched for `horizon` hours, their ages, and hours to their next outages.
 

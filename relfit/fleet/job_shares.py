@@ -27,6 +27,7 @@ _DAYS = 1100  # of the log that are counted, at most
 _CELLS = 3_000_000  # starts times nodes, about
 _A_DAY = 24  # starts a day, at most
 _FEWEST = 30  # days with jobs that are needed
+_LATELY, _MOST = 90, 0.75  # days, and share of them, on which a job that is counted could start
 _STEADY = len(HALF_LIVES) - 1  # index of the infinite half-life
 _SPREAD = 4  # placements of a spread job per start
 _LONGEST = 0.9999  # largest share that is converted to a hazard
@@ -209,6 +210,23 @@ class Lately:
         return {nodes.system: nodes for nodes in NodeOutages.of(self.log)}
 
     @cached_property
+    def _numbers(self) -> dict[str, tuple[IntArray, IntArray]]:
+        return {}
+
+    def countable(self, code: int, system: str, size: int) -> int:
+        """Nodes of the largest job, of at most `size`, that could start on most days lately.
+
+        Days on which all the nodes of a larger job are up are few, and not like the others.
+        """
+        if system not in self._numbers:
+            edges = self.series[ANY][code].steps.edges[-_DAYS - 1 :]
+            middle = 0.5 * (edges[1:] + edges[:-1]) - self.log.window.start.as_unit("ns").value
+            self._numbers[system] = self.nodes[system].numbers_at(middle / NANOSECONDS_PER_HOUR)
+        watched, up = self._numbers[system]
+        lately = up[watched >= size][-_LATELY:]
+        return int(np.clip(np.quantile(lately, 1.0 - _MOST), 1, size)) if lately.size else size
+
+    @cached_property
     def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
         return {}
 
@@ -223,7 +241,7 @@ class Lately:
         return [self._shares[system, size, length, placement] for length in lengths]
 
     def count(self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str) -> None:
-        """Count the jobs of several sizes and lengths in one pass over the log, for `counted`."""
+        """Count the jobs of several sizes and lengths in one pass over the log, for `counted` and `held`."""
         missing = [
             (size, length)
             for size in sizes
@@ -304,11 +322,14 @@ class Lately:
         system: str,
         size: int,
         placement: str,
-        spent: Callable[[float], dict[str, float]],
+        spent: Callable[[float, int], dict[str, float]],
         modelled: tuple[FloatArray, FloatArray, FloatArray],
         tail: float,
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Reliability, or time between interruptions, adjusted to the jobs of the log; as modelled if there are few.
+
+        Where all the nodes of the job are seldom up, the largest job that could start on half of the days is counted,
+        and the model tells how much larger the hazard of the job is.
 
         Parameters
         ----------
@@ -321,7 +342,7 @@ class Lately:
         size, placement
             Number of nodes and placement of the job.
         spent : callable
-            Gives the cumulative hazard of the job by scope over some hours.
+            Gives the cumulative hazard by scope over some hours of a job on a number of nodes.
         modelled : tuple of ndarray
             Estimate and limits, with the shape of `at`.
         tail : float
@@ -336,15 +357,20 @@ class Lately:
         if not 0.0 < max(lengths) < 0.1 * self.log.window.hours:
             return modelled
         rows = []
-        counted = self.counted(code, system, size, lengths, placement)
-        beside = side_by_side(self.nodes[system], size)
+        often = self.countable(code, system, size)
+        counted = self.counted(code, system, often, lengths, placement)
+        beside = side_by_side(self.nodes[system], often)
 
         def survived(length: float, jobs: tuple[FloatArray, FloatArray]) -> FloatArray | None:
-            mixture = self.interrupted(code, *jobs, spent(length), beside)
+            of_counted = spent(length, often)
+            mixture = self.interrupted(code, *jobs, of_counted, beside)
             if mixture is None:
                 return None
             met = np.array([mixture.expected, mixture.quantile(1.0 - tail), mixture.quantile(tail)])
-            return 1.0 - np.clip(met, 0.0, 1.0)
+            through = 1.0 - np.clip(met, 0.0, 1.0)
+            if often < size and (hazard := sum(of_counted.values())) > 0.0:
+                through = through ** (sum(spent(length, size).values()) / hazard)
+            return np.asarray(through)
 
         for i, (length, jobs) in enumerate(zip(lengths, counted, strict=True)):
             each, model = survived(length, jobs), np.array([np.ravel(one)[i] for one in modelled])
@@ -354,10 +380,10 @@ class Lately:
                 each = length / -np.log(np.clip(each, 1e-12, 1.0 - 1e-12))
             elif each.min() < _FEW:  # too few such jobs ran through to be counted: hazards as modelled beyond a part
                 parts = tuple(part for part in PARTS if part < length)
-                for part, of_part in zip(parts, self.counted(code, system, size, parts, placement), strict=True):
-                    first, hazard = survived(part, of_part), sum(spent(part).values())
+                for part, of_part in zip(parts, self.counted(code, system, often, parts, placement), strict=True):
+                    first, hazard = survived(part, of_part), sum(spent(part, size).values())
                     if first is not None and first[0] >= _ENOUGH and first[2] < 1.0 and hazard > 0.0:
-                        model = first ** (sum(spent(length).values()) / hazard)
+                        model = first ** (sum(spent(length, size).values()) / hazard)
                         break
                 each = np.where(each < _FEW, model, each)
             rows.append(each)

@@ -175,7 +175,7 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     DataError
         If only nodes that failed are known.
     """
-    most = model.period.log.n_nodes
+    most = int(model.in_service.sum())
     sizes = np.unique([*(_STEP**power for power in range(12) if _STEP**power < most), most]).astype(np.float64)
     lengths = tuple(hours for hours in HOURS if hours < 0.1 * model.period.log.window.hours)
     at = [f"{hours:g}h" for hours in lengths]
@@ -189,7 +189,7 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     named = model.nodes_now()
     worst = named[named["outlier"]]
     excess = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum()) if len(worst) else 0.0
-    rate = rate_of_job(parameters, int(most), n_draws=19)
+    rate = rate_of_job(parameters, most, n_draws=19)
     rates = [rate, _less(rate, 1.0 - excess)]
     with np.errstate(divide="ignore", invalid="ignore"):
         hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))

@@ -50,7 +50,7 @@ def jobs(m: ReportData) -> Section | str:
         )
     if model.question is not None:
         return "jobs and their test on the past (only nodes that failed are known)"
-    most = m.part.n_nodes
+    most = int(model.in_service.sum())
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []
     for size in sizes:
@@ -73,7 +73,7 @@ def jobs(m: ReportData) -> Section | str:
         f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
         "without interruption."
     )
-    uneven = _uneven(m, float(frame["r24"].iloc[-1]))
+    uneven = _uneven(m, most, float(frame["r24"].iloc[-1]))
     tested = m.backtest.result
     if tested is None or "jobs" not in tested.parts:
         why = m.backtest.problem if tested is None else "too few could be placed"
@@ -109,13 +109,13 @@ def jobs(m: ReportData) -> Section | str:
     return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), terms, (cells,))
 
 
-def _uneven(m: ReportData, share: float) -> tuple[str, ...]:
+def _uneven(m: ReportData, most: int, share: float) -> tuple[str, ...]:
     """Why the share of jobs on all nodes is more than the time between interruptions would give, if it is."""
     now = m.parameters.result
     hours = None if now is None or now.mtbf.any is None else now.mtbf.any.value
     if hours is None or not share - np.exp(-24.0 / hours) > _CLUSTERED:
         return ()
-    nodes = f"all {count(m.part.n_nodes, 'node')}" if m.part.n_nodes > 1 else "the node"
+    nodes = f"all {count(most, 'node')}" if most > 1 else "the node"
     found = m.dependence.result
     counts = None if found is None else found.dispersion
     waves = counts is not None and counts.clustered and not counts.trend

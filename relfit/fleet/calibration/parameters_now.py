@@ -47,7 +47,7 @@ def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> P
 
 def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[str, Any]:
     """Counted failures of jobs by size relative to those from the rates, and the share of time that jobs are up."""
-    most = model.period.log.n_nodes
+    most = int(model.in_service.sum())
     sizes = np.unique([*_STEP ** np.arange(int(np.ceil(np.log2(max(most, 1))))), most])
     then, lately = (FailuresByScope.of_parameters(parameters).totals(sizes) for parameters in (before, now))
     counted = [
