@@ -399,7 +399,7 @@ class FleetModel(FleetParts, Result):
     def _job(
         self, code: int, size: int | None, placement: str, nodes: Iterable[object] | None = None, rng: Seed = 0
     ) -> PlacedJob:
-        """A job on some nodes, or on `size` of those in service; the latter is kept for other lengths and quantities."""
+        """A job on some nodes, or on `size` of those in service, which is kept for other lengths and quantities."""
         of_job = (code, size, placement, rng)
         keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
         if keep and of_job in self._jobs:

@@ -272,6 +272,12 @@ def test_racks_are_as_large_as_the_calibrated_ones() -> None:
         fleet={"nodes": 384, "racks": 24, "group_share": 1 / 24},
     )
     keys = {"job_size": 48, "working_pool_size": 96, "spare_pool_size": 0, "job_length": "100 days", "warm_standbys": 0}
+    hit = known.model_copy(update={"fleet": known.fleet.model_copy(update={"rack_share": 0.15})})  # 2.4 of 16
+    run = rf.simulate_training(training_parameters(keys, calibrated=hit), n_replications=9, rng=2, trace=True)
+    assert run.trace is not None
+    struck = run.trace[run.trace["after"] == "rack_down"].groupby(["replication", "minute"]).size()
+    assert set(struck) == {2, 3}
+    assert struck.mean() == pytest.approx(2.4, abs=0.1)
     for own, size in (({}, 16), ({"rack_size": 4}, 4)):
         params = training_parameters({**keys, **own}, calibrated=known)
         run = rf.simulate_training(params, n_replications=3, rng=2, trace=True)

@@ -424,6 +424,11 @@ def test_racks_and_the_whole_cluster_fail_at_their_rates() -> None:
     close(runs["total_down_time"] / runs["cluster_failures"], 200.0, z=5.0)
     assert (runs["rack_failures"] > 0).all()
     assert runs["rack_failures"].mean() < 9 * 2e-5 * running.mean()
+    # where one of its six servers fails, 40 of 54 such failures hit the job
+    runs = rf.simulate_training({**params, "rack_share": 1 / 6}, n_replications=80, rng=12, check=True).replications
+    assert runs["rack_failures"].mean() == pytest.approx(
+        9 * 2e-5 * runs["total_compute_time"].mean() * 40 / 54, rel=0.1
+    )
 
 
 SCORED = Retirement(policy="score")

@@ -51,8 +51,11 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
         values["rack_size"] = max(round(parameters.fleet.nodes / parameters.fleet.racks), 1)
     for scope, name in ((scope, SCOPES[scope.name]) for scope in failures.wider if scope.name in SCOPES):
         values[f"{name}_failure_rate"] = 1.0 / (60.0 * scope.mtbf)
-        if scope.mttr is not None:
-            values[f"{name}_repair_time"] = 60.0 * scope.mttr
+        mttr = scope.mttr if scope.mttr_node is None else scope.mttr_node
+        if mttr is not None:
+            values[f"{name}_repair_time"] = 60.0 * mttr
+        if scope.name == "rack" and scope.share is not None:
+            values["rack_share"] = scope.share
     _check_effects(values, chosen)
     replaced = {
         "failure": "failure_distribution" in own,

@@ -105,6 +105,7 @@ class Options:
     random_hosts: bool
     n_racks: int
     rack_failure_rate: float
+    rack_share: float
     rack_repair_time: float
     cluster_failure_rate: float
     cluster_repair_time: float
@@ -235,6 +236,8 @@ class ServerRecord:
     home: int
     """The job that its repair is counted for."""
     rack: int
+    struck: bool
+    """Whether the last failure of a rack hit it."""
     failures: int
     repairs: int
     life: float

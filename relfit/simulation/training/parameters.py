@@ -219,7 +219,8 @@ class TrainingParameters(Settings):
     )
 
     # beyond single servers
-    rack_failure_rate: Rate = Field(0.0, description="failures of a whole rack per minute")
+    rack_failure_rate: Rate = Field(0.0, description="failures of a rack per minute")
+    rack_share: Probability = Field(1.0, description="share of its servers that a failure hits on average, at random")
     rack_repair_time: Minutes = Field(240.0, description="mean time until its servers are back")
     cluster_failure_rate: Rate = Field(0.0, description="failures of everything (power, file system) per minute")
     cluster_repair_time: Minutes = Field(240.0, description="mean time until they are over")

@@ -115,34 +115,53 @@ def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
 
 @merged
 def _rack_fails(state: ClusterState) -> None:
-    """All servers of a rack are down until it is repaired; those in repair stay there."""
+    """Servers of a rack are down until it is repaired; those in repair stay there."""
     _plan_rack_failure(state)
     streams = state.cluster.streams
     rack = below(streams, at.RACKS, state.options.n_racks)
     if rack_is_down(state, rack):
         return
+    _strike(state, rack)
     back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
     put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
     for j in range(len(state.jobs)):
-        _rack_leaves_job(state, rack, state.jobs[j])
+        _struck_leave_job(state, state.jobs[j])
     spares = state.queues[at.SPARES]
     for _ in range(spares.length):  # each once
         server = take_first(state, spares)
-        if server.rack == rack:
+        if server.struck:
             set_state(state, server, at.RACK_DOWN)
             server.lent = at.OF_SPARES
         else:
             add_last(state, spares, server)
     for i in range(len(state.servers)):
-        if state.servers[i].rack == rack and state.servers[i].state == at.IDLE:
+        if state.servers[i].struck and state.servers[i].state == at.IDLE:
             set_state(state, state.servers[i], at.RACK_DOWN)
 
 
 @merged
-def _rack_leaves_job(state: ClusterState, rack: int, job: JobRecord) -> None:
+def _strike(state: ClusterState, rack: int) -> None:
+    """Mark the servers of a rack that its failure hits: the stated share on average, one or more, at random."""
+    left = 0
+    for i in range(len(state.servers)):
+        state.servers[i].struck = state.servers[i].rack == rack
+        left += state.servers[i].struck
+    if state.options.rack_share >= 1.0:
+        return
+    streams = state.cluster.streams
+    hits = max(int(state.options.rack_share * left + uniform(streams, at.RACKS)), 1)
+    for i in range(len(state.servers)):
+        if state.servers[i].struck:
+            state.servers[i].struck = below(streams, at.RACKS, left) < hits
+            hits -= state.servers[i].struck
+            left -= 1
+
+
+@merged
+def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
     for i in range(len(state.servers)):
         server = state.servers[i]
-        if server.rack == rack and server.state == at.ACTIVE and server.job == job.number:
+        if server.struck and server.state == at.ACTIVE and server.job == job.number:
             if job.phase == at.RUNNING:
                 job.run_time += stop_run(state, job)
                 job.rack_failures += 1
@@ -153,7 +172,7 @@ def _rack_leaves_job(state: ClusterState, rack: int, job: JobRecord) -> None:
     standbys = standbys_of(state, job)
     for _ in range(standbys.length):
         server = take_first(state, standbys)
-        if server.rack == rack:
+        if server.struck:
             server.home = job.number
             set_state(state, server, at.RACK_DOWN)
         else:

@@ -157,7 +157,7 @@ def give_back(state: ClusterState, server: ServerRecord) -> None:
 
     Jobs are served in order of priority; none after one that is stalled.
     """
-    if rack_is_down(state, server.rack):
+    if server.struck and rack_is_down(state, server.rack):
         set_state(state, server, at.RACK_DOWN)
         return
     if server.lent == at.OF_SPARES:
