@@ -247,6 +247,40 @@ def test_lost_time_against_a_job_followed_minute_by_minute() -> None:
     assert lost == pytest.approx(1.0 - kept / 60_000, abs=2e-3)
 
 
+def lost_by_hand(start: np.ndarray, end: np.ndarray, first: float, last: float, every: float) -> float:
+    """Share of time that a job lost: it ran between the outages, and what it did not save is gone with each."""
+    save = restore = 0.1
+    useful, since, after = 0.0, first, False
+    for a, b in sorted(zip(start, end, strict=True)):
+        if a >= last or b <= first:
+            continue
+        if a > since:
+            useful += every * np.floor((a - since - after * restore) / (every + save)) * (a - since > after * restore)
+        since, after = max(since, b), True
+    if last > since:
+        ran = max(last - since - after * restore, 0.0)
+        saved = np.floor(ran / (every + save))
+        useful += every * saved + min(ran - saved * (every + save), every)
+    return 1.0 - useful / (last - first)
+
+
+def test_time_lost_to_intervals_is_that_of_jobs_followed_one_by_one(
+    log: rf.FailureLog, tested: rf.backtesting.Backtest
+) -> None:
+    begin, end = starts(log), ((log.events["end"] - EPOCH) / pd.Timedelta(hours=1)).to_numpy(dtype=float)
+    node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
+    rows = tested.table[(tested.table["of"] == "checkpoints") & (tested.table["size"] == 1)].to_dict("records")
+    assert rows
+    for row in rows:
+        now = hours(row["origin"])
+        for column, every in (("score", "every"), ("score_1", "count_1"), ("score_2", "count_2")):
+            lost = [
+                lost_by_hand(begin[node == one], end[node == one], now, now + 90 * DAY, row[every])
+                for one in range(NODES)
+            ]
+            assert row[column] == pytest.approx(np.mean(lost), abs=1e-6)
+
+
 # -------------------------------------------------------------- what is said of it
 
 
@@ -355,6 +389,7 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
         (0.94, 0.83, 1.17, "6 % better than counting the last months, which may be chance (17 % worse to 17 % better)"),
         (1.004, 0.83, 1.17, "as good as counting the last months (17 % worse to 17 % better)"),
         (1.16, 1.01, 1.55, "16 % worse than counting the last months (1-55 %)"),
+        (1.05, 0.995, 1.1, "5 % worse than counting the last months, which may be chance (10 % worse to 1 % better)"),
         (0.80, 0.70, 0.90, "20 % better than counting the last months (10-30 %)"),
     ],
 )
@@ -496,6 +531,11 @@ def test_several_systems(log: rf.FailureLog) -> None:
     sums = frame[frame["of"] == "system"].groupby("origin")[["predicted", "seen"]].sum()
     assert everything["predicted"].to_numpy() == pytest.approx(sums["predicted"].to_numpy())
     assert everything["seen"].tolist() == sums["seen"].tolist()
+    # hundreds of failures are all but normal: the score of such a forecast has a closed form
+    spread = (everything["high"] - everything["low"]) / (2.0 * stats.norm.ppf(0.95))
+    z = (everything["seen"] - everything["predicted"]) / spread
+    score = spread * (z * (2.0 * stats.norm.cdf(z) - 1.0) + 2.0 * stats.norm.pdf(z) - np.pi**-0.5)
+    assert everything["crps"].to_numpy() == pytest.approx(score.to_numpy(), rel=0.15)
     ratio = [
         part["score"].sum() / part["score_1"].sum() for _, part in frame[frame["of"] == "system"].groupby("system")
     ]
