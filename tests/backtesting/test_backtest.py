@@ -550,6 +550,25 @@ def test_several_systems(log: rf.FailureLog) -> None:
             assert mine[column].to_numpy() == pytest.approx(alone[column].to_numpy())
 
 
+def test_a_log_without_nodes_is_tested_as_one_with_a_single_node() -> None:
+    log = fleet(1, days=400)
+    nobody = replace(log, events=log.events.assign(node=None), population=log.population.iloc[:0])
+    alone = replace(log, events=log.events.assign(node="n00"), population=log.population.iloc[:1])
+    first, second = (
+        rf.backtest(one, parts="forecasts", by=None, horizons="30d", fast=True).table for one in (nobody, alone)
+    )
+    assert len(first) > 4
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_jobs_too_long_for_an_origin_leave_those_of_other_sizes() -> None:
+    """At the first origin, after 160 of 400 days, no job of 160 days has ended."""
+    table = rf.backtest(fleet(1, days=400), parts="jobs", sizes=(1, 4), lengths=("24h", "160d"), fast=True).table
+    first = table[table["origin"] == table["origin"].min()]
+    assert first[["size", "length"]].to_numpy().tolist() == [[1.0, 24.0], [4.0, 24.0]]
+    assert len(table[table["length"] == 160 * DAY]) == 2 * (table["origin"].nunique() - 1)
+
+
 def test_mistakes(log: rf.FailureLog) -> None:
     with pytest.raises(ArgumentError, match="'weather' is not known"):
         rf.backtest(log, parts="weather")
