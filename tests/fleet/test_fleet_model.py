@@ -59,7 +59,7 @@ def test_an_outage_within_one_of_the_system_is_no_second_one():
     assert rates.hours.tolist() == [930.0]
 
 
-def test_an_outage_of_a_system_stops_its_own_nodes_alone():
+def test_of_several_systems_each_has_its_own_outages_and_is_asked_for_by_name():
     events = [
         {"system": "s", "node": "a", "start": 10.0, "end": 15.0},
         {"system": "t", "node": None, "scope": "system", "start": 100.0, "end": 140.0},
@@ -68,6 +68,9 @@ def test_an_outage_of_a_system_stops_its_own_nodes_alone():
     nodes = [{"system": "s", "node": "a"}, {"system": "s", "node": "b"}, {"system": "t", "node": "c"}]
     model = rf.fleet_model(make_log(events, nodes, window=(0, 1000)), period="all")
     assert model.by_scope["node"].hours.tolist() == [995.0, 1000.0, 950.0]
+    for asked, said in ((None, "the log has several systems"), ("u", "no system 'u'")):
+        with pytest.raises(ArgumentError, match=f"{said}; name one of s, t"):
+            model.interval("mtbf", scope="system", system=asked)
 
 
 def test_an_incident_of_a_rack_stops_its_nodes_and_is_no_failure_of_theirs():
