@@ -227,7 +227,7 @@ class _Run:
         if past.log.question is not None:
             self.problems[f"no jobs and nodes{named}: {past.log.question}"] += 1
             return
-        nodes = next((one for one in NodeOutages.of(past.log) if one.system == past.name or systems == 1), None)
+        nodes = next(iter(NodeOutages.of(past.log)), None)
         if nodes is None:
             self.problems[f"no jobs and nodes{named}: no node is known"] += 1
             return

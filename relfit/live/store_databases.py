@@ -213,7 +213,7 @@ def _categorical(batches: pa.RecordBatchReader, texts: Sequence[str]) -> pd.Data
     table = pa.concat_tables(parts or [batches.schema.empty_table()]).unify_dictionaries().combine_chunks()
     del parts
     frame: pd.DataFrame = table.to_pandas(self_destruct=True, split_blocks=True)
-    return frame.astype(dict.fromkeys(texts, "category")) if frame.empty else frame
+    return frame.astype(dict.fromkeys(texts, "category"))  # no batch, no categories yet
 
 
 _PG_TYPES = {16: "bool", 20: "int64", 23: "int32", 25: "string", 701: "double", 1114: "timestamp[us]"}

@@ -247,6 +247,40 @@ def test_lost_time_against_a_job_followed_minute_by_minute() -> None:
     assert lost == pytest.approx(1.0 - kept / 60_000, abs=2e-3)
 
 
+def lost_by_hand(start: np.ndarray, end: np.ndarray, first: float, last: float, every: float) -> float:
+    """Share of time that a job lost: it ran between the outages, and what it did not save is gone with each."""
+    save = restore = 0.1
+    useful, since, after = 0.0, first, False
+    for a, b in sorted(zip(start, end, strict=True)):
+        if a >= last or b <= first:
+            continue
+        if a > since:
+            useful += every * np.floor((a - since - after * restore) / (every + save)) * (a - since > after * restore)
+        since, after = max(since, b), True
+    if last > since:
+        ran = max(last - since - after * restore, 0.0)
+        saved = np.floor(ran / (every + save))
+        useful += every * saved + min(ran - saved * (every + save), every)
+    return 1.0 - useful / (last - first)
+
+
+def test_time_lost_to_intervals_is_that_of_jobs_followed_one_by_one(
+    log: rf.FailureLog, tested: rf.backtesting.Backtest
+) -> None:
+    begin, end = starts(log), ((log.events["end"] - EPOCH) / pd.Timedelta(hours=1)).to_numpy(dtype=float)
+    node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
+    rows = tested.table[(tested.table["of"] == "checkpoints") & (tested.table["size"] == 1)].to_dict("records")
+    assert rows
+    for row in rows:
+        now = hours(row["origin"])
+        for column, every in (("score", "every"), ("score_1", "count_1"), ("score_2", "count_2")):
+            lost = [
+                lost_by_hand(begin[node == one], end[node == one], now, now + 90 * DAY, row[every])
+                for one in range(NODES)
+            ]
+            assert row[column] == pytest.approx(np.mean(lost), abs=1e-6)
+
+
 # -------------------------------------------------------------- what is said of it
 
 
@@ -355,6 +389,7 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
         (0.94, 0.83, 1.17, "6 % better than counting the last months, which may be chance (17 % worse to 17 % better)"),
         (1.004, 0.83, 1.17, "as good as counting the last months (17 % worse to 17 % better)"),
         (1.16, 1.01, 1.55, "16 % worse than counting the last months (1-55 %)"),
+        (1.05, 0.995, 1.1, "5 % worse than counting the last months, which may be chance (10 % worse to 1 % better)"),
         (0.80, 0.70, 0.90, "20 % better than counting the last months (10-30 %)"),
     ],
 )
@@ -496,6 +531,11 @@ def test_several_systems(log: rf.FailureLog) -> None:
     sums = frame[frame["of"] == "system"].groupby("origin")[["predicted", "seen"]].sum()
     assert everything["predicted"].to_numpy() == pytest.approx(sums["predicted"].to_numpy())
     assert everything["seen"].tolist() == sums["seen"].tolist()
+    # hundreds of failures are all but normal: the score of such a forecast has a closed form
+    spread = (everything["high"] - everything["low"]) / (2.0 * stats.norm.ppf(0.95))
+    z = (everything["seen"] - everything["predicted"]) / spread
+    score = spread * (z * (2.0 * stats.norm.cdf(z) - 1.0) + 2.0 * stats.norm.pdf(z) - np.pi**-0.5)
+    assert everything["crps"].to_numpy() == pytest.approx(score.to_numpy(), rel=0.15)
     ratio = [
         part["score"].sum() / part["score_1"].sum() for _, part in frame[frame["of"] == "system"].groupby("system")
     ]
@@ -508,6 +548,25 @@ def test_several_systems(log: rf.FailureLog) -> None:
         assert len(mine)
         for column in ("predicted", "seen"):
             assert mine[column].to_numpy() == pytest.approx(alone[column].to_numpy())
+
+
+def test_a_log_without_nodes_is_tested_as_one_with_a_single_node() -> None:
+    log = fleet(1, days=400)
+    nobody = replace(log, events=log.events.assign(node=None), population=log.population.iloc[:0])
+    alone = replace(log, events=log.events.assign(node="n00"), population=log.population.iloc[:1])
+    first, second = (
+        rf.backtest(one, parts="forecasts", by=None, horizons="30d", fast=True).table for one in (nobody, alone)
+    )
+    assert len(first) > 4
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_jobs_too_long_for_an_origin_leave_those_of_other_sizes() -> None:
+    """At the first origin, after 160 of 400 days, no job of 160 days has ended."""
+    table = rf.backtest(fleet(1, days=400), parts="jobs", sizes=(1, 4), lengths=("24h", "160d"), fast=True).table
+    first = table[table["origin"] == table["origin"].min()]
+    assert first[["size", "length"]].to_numpy().tolist() == [[1.0, 24.0], [4.0, 24.0]]
+    assert len(table[table["length"] == 160 * DAY]) == 2 * (table["origin"].nunique() - 1)
 
 
 def test_mistakes(log: rf.FailureLog) -> None:

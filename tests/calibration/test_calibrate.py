@@ -264,6 +264,8 @@ def test_all_of_white() -> None:
     # the mean does not depend on the shape: the scale, mean / gamma(1 + 1/shape), moves with it by its derivative
     assert found.failure.covariance is not None
     shape, scale = found.failure.parameters["shape"], found.failure.parameters["scale"]
+    assert found.failure.mean is not None
+    assert stats.weibull_min(shape, scale=scale).mean() == pytest.approx(found.failure.mean.value)
     (var, both), _ = found.failure.covariance
     assert both / var == pytest.approx(scale * special.digamma(1.0 + 1.0 / shape) / shape**2)
     assert {check.name for check in found.checks} >= {"failures.exponential", "dependence.cofailure", "trend"}

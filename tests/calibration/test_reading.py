@@ -16,6 +16,8 @@ from relfit.fleet.calibration import (
     parameters_of_text,
     read_parameters,
 )
+from relfit.fleet.calibration.parameter_values import Model
+from relfit.fleet.calibration.validation_errors import _instead
 
 
 @pytest.mark.parametrize(
@@ -185,3 +187,17 @@ def test_nothing_changes_afterwards() -> None:
     known = Parameters(mtbf=3)
     with pytest.raises(ValueError, match="frozen"):
         known.mtbf.node = Duration(value=4.0)  # type: ignore[misc,union-attr]
+
+
+def test_where_keys_are_too_many_their_page_is_named() -> None:
+    class Many(Model):
+        keys_page = "docs/many.md"
+        rate: float = 1.0
+
+    class Few(Model):
+        rate: float = 1.0
+        hours: float = 1.0
+
+    assert _instead("foozle", Many) == "the keys are in docs/many.md"
+    assert _instead("rates", Many) == "did you mean rate?"
+    assert _instead("foozle", Few) == "the keys are rate, hours"

@@ -50,6 +50,29 @@ def test_a_nodes_clock_stops_in_outages_of_the_system_and_restarts_after_its_own
     assert system.repairs.durations.tolist() == [50.0]
 
 
+def test_an_outage_within_one_of_the_system_is_no_second_one():
+    """From 100 to 140 once, and from 300 to 330 in two records: twice down, 70 hours."""
+    outages = [(100.0, 140.0), (110.0, 120.0), (300.0, 320.0), (310.0, 330.0)]
+    events = [{"node": None, "scope": "system", "start": a, "end": b} for a, b in outages]
+    rates = rf.fleet_model(make_log(events, [{"node": "a"}], window=(0, 1000)), period="all").rates["system"]
+    assert rates.count.tolist() == [2.0]
+    assert rates.hours.tolist() == [930.0]
+
+
+def test_of_several_systems_each_has_its_own_outages_and_is_asked_for_by_name():
+    events = [
+        {"system": "s", "node": "a", "start": 10.0, "end": 15.0},
+        {"system": "t", "node": None, "scope": "system", "start": 100.0, "end": 140.0},
+        {"system": "t", "node": "c", "start": 200.0, "end": 210.0},
+    ]
+    nodes = [{"system": "s", "node": "a"}, {"system": "s", "node": "b"}, {"system": "t", "node": "c"}]
+    model = rf.fleet_model(make_log(events, nodes, window=(0, 1000)), period="all")
+    assert model.by_scope["node"].hours.tolist() == [995.0, 1000.0, 950.0]
+    for asked, said in ((None, "the log has several systems"), ("u", "no system 'u'")):
+        with pytest.raises(ArgumentError, match=f"{said}; name one of s, t"):
+            model.interval("mtbf", scope="system", system=asked)
+
+
 def test_an_incident_of_a_rack_stops_its_nodes_and_is_no_failure_of_theirs():
     racks = {"a": "r0", "b": "r0", "c": "r0", **{f"n{i}": "r1" for i in range(5)}}
     rows = [("a", 100.0, 120.0, "node"), ("b", 100.0, 120.0, "node"), ("a", 200.0, 201.0, "node")]

@@ -118,3 +118,16 @@ def test_the_nodes_ranked_first_fail_as_often_as_predicted(spread: float) -> Non
         first = np.argsort(-now, kind="stable")[:15]
         said[seed], true[seed] = now[first].sum() / now.sum(), rates[first].sum() / rates.sum()
     assert said.mean() == pytest.approx(true.mean(), abs=0.02)
+
+
+def test_of_many_nodes_each_third_is_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two nodes that are not scored exchange half of their past: the others' multiples do not depend on it."""
+    monkeypatch.setattr("relfit.fleet.prediction.switching._SCORED", 20)
+    counts = np.random.default_rng(2).poisson(0.5, (60, 36)).astype(float)
+    alone = np.zeros(60, dtype=bool)  # no node has neighbours
+    other = counts.copy()
+    other[[1, 2], :18] = counts[[2, 1], :18]
+    before, after = (multiples_now(each, np.ones_like(each), 10.0, placed=alone).weight for each in (counts, other))
+    rest = np.delete(np.arange(60), [1, 2])
+    np.testing.assert_array_equal(after[rest], before[rest])
+    assert not np.allclose(after[1], before[1])

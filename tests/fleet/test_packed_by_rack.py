@@ -10,6 +10,8 @@ import relfit as rf
 from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import interrupted_shares
 from relfit.fleet.operating_time import scopes_of
+from relfit.fleet.system_ahead import SystemAhead
+from tests.factories import make_log
 
 RACKS, SIZE, OUTAGES = 4, 16, 40
 
@@ -73,3 +75,15 @@ def test_every_rack_has_its_number_of_nodes() -> None:
     log = rf.read(table, population=people)
     places, _ = scopes_of(log, rf.incidents(log, "1h"))
     assert dict(zip(places.racks.get_level_values(-1), places.rack_sizes.tolist(), strict=True)) == {"r1": 3, "r2": 2}
+
+
+def test_a_record_that_names_no_node_is_of_no_rack() -> None:
+    nodes = [{"node": "a", "rack": "r1"}, {"node": "b", "rack": "r2"}, {"node": "c", "rack": "r2"}]
+    at = {"a": 10, "b": 50, "c": 90}
+    events = [{"node": node, "start": start} for node, start in at.items()]
+    events += [{"node": None, "scope": "node", "start": 30}, {"node": None, "scope": "system", "start": 70}]
+    log = make_log(sorted(events, key=lambda event: event["start"]), nodes, window=(0, 240))
+    names, rack, watched = SystemAhead(log, rf.incidents(log, group="rack"), "cause", 24.0).racks
+    assert names == ["r1", "r2"]
+    assert rack.tolist() == [0, -1, 1, -1, 1]
+    assert watched[:, -1].tolist() == [1.0, 2.0]

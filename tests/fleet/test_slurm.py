@@ -55,6 +55,12 @@ def found() -> rf.fleet.SlurmNodes:
     return rf.fleet.slurm_nodes(fleet(NAMES, {"n007": 60, "n042": 50}), period="all")
 
 
+def test_nodes_that_never_failed_have_the_weight_of_the_mean() -> None:
+    table = rf.fleet.slurm_nodes(fleet(NAMES, dict.fromkeys(NAMES, 0))).table
+    assert set(table["weight"]) == {100}
+    assert set(table["mtbf_hours"]) == {np.inf}
+
+
 def test_every_node_comes_back_with_its_weight_and_feature(found, tmp_path: Path) -> None:
     found.write(tmp_path / "new" / "slurm")
     table = pd.read_csv(tmp_path / "new" / "slurm" / "nodes.csv").set_index("node")

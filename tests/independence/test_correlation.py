@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from relfit.analyses.independence import correlations
+from relfit.analyses.independence.pair_products import prepare
 from relfit.analyses.independence.rank_nulls import null_of
 from relfit.base.errors import ArgumentError, DataError
 from relfit.log.lifedata import LifeData
@@ -136,6 +137,9 @@ def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
     assert found.n_significant() > 200
     assert found.depends
     assert "As a whole the nodes depend on each other" in found.headline
+    assert (
+        "p < 0.1 against rotated" in replace(found, n_resamples=9).headline
+    )  # the least of nine and the series as it is
 
 
 def test_one_correlated_pair_is_found_among_many():
@@ -222,6 +226,8 @@ def test_a_sentence_names_no_share_of_few_pairs_and_no_effect_that_does_not_matt
     assert slight.depends is False
     assert "do not correlate to an amount that matters (mean r -0.001)" in slight.headline
     assert "shock" not in slight.headline
+    much = replace(many, mean_r=0.3, mean_r_p=0.01, n_resamples=9)  # nine turned series and the one as it is: 1 of 10
+    assert "(mean r +0.300, p < 0.1 against rotated series of TTFs), as under a common shock" in much.headline
 
 
 def test_pairs_as_a_whole_and_the_clearest_one_are_two_questions():
@@ -236,3 +242,12 @@ def test_pairs_as_a_whole_and_the_clearest_one_are_two_questions():
     # what chance gives to the scatter of r is not taken off it
     np.testing.assert_allclose(alone.p, null_of("spearman", 30).two_sided(alone.r), rtol=1e-12)
     assert alone.p_overall == pytest.approx(min(1.0, 2.0 * alone.mean_r_p, 2.0 * alone.p_adjusted.min()))
+
+
+def test_a_series_is_turned_to_each_start_alike_and_keeps_its_order() -> None:
+    """Nine thousand series 1, 2, 3: each begins a third of the turned ones, within five standard deviations."""
+    series = prepare(LifeData.from_array(np.tile([1.0, 2.0, 3.0], (9000, 1))), None)
+    turned = np.asarray(series.turned(np.random.default_rng(1)).values)
+    assert set(map(tuple, turned)) == {(1.0, 2.0, 3.0), (2.0, 3.0, 1.0), (3.0, 1.0, 2.0)}
+    number = np.bincount(turned[:, 0].astype(int))[1:]
+    assert np.abs(number - 3000).max() < 5.0 * np.sqrt(9000 * 2.0 / 9.0)

@@ -13,6 +13,7 @@ from statsmodels.stats.stattools import durbin_watson
 from statsmodels.tsa.stattools import acf
 
 from relfit.analyses.independence import serial_tests
+from relfit.analyses.independence.serial import _shuffle
 from relfit.analyses.independence.serial_p_values import (
     durbin_watson_p,
     permutation_variance,
@@ -233,3 +234,27 @@ def test_the_p_value_by_shuffling_is_that_of_the_statistic():
     orders = LifeData.from_array(rng.permuted(np.tile(series, (20_000, 1)), axis=1))
     drawn = serial_tests(orders, n_resamples=0).ljung_box
     assert found.ljung_box_p[0] == pytest.approx((drawn >= found.ljung_box[0]).mean(), abs=0.015)
+
+
+def test_shuffles_are_those_of_a_published_generator():
+    """Fisher and Yates's shuffle by the numbers of xorshift64* (Vigna 2016), in whole numbers of Python."""
+    x = np.random.default_rng(3).weibull(0.8, 8)
+    seed, most = 123456789, 60
+    p = np.full((1, 2), np.nan)
+    centred = (x - x.mean()) / np.sqrt(((x - x.mean()) ** 2).sum())
+    _shuffle(centred, np.array([0, 8]), np.array([1]), np.array([seed]), most, np.array([True]), p, 0, 1)
+
+    def distance(e):
+        return abs(durbin_watson(e) - 2.0)
+
+    state, order, reached = seed | 1, list(centred), 0
+    for _ in range(most):
+        for i in range(7, 0, -1):
+            state ^= state >> 12
+            state = (state ^ (state << 25)) % 2**64
+            state ^= state >> 27
+            j = int((state * 2685821657736338717 % 2**64 >> 11) / 2**53 * (i + 1))
+            order[i], order[j] = order[j], order[i]
+        reached += distance(order) >= distance(centred) - 1e-9
+    assert 2 < reached < 50
+    assert p[0, 0] == pytest.approx((reached + 1.0) / (most + 1.0))

@@ -227,6 +227,17 @@ def test_asynchronous_saves_against_jobs_followed(slowed: float, exposed: tuple[
     assert plan.waste <= exact.best_waste(24, 0.7, 0.5, 0.2, exposed=exposed) + 1e-12
 
 
+def test_saves_that_hardly_slow_leave_a_best_interval_far_below_that_of_saves_that_pause() -> None:
+    """At a twentieth of the speed lost, saving without end is better than Young's interval, and neither is the best."""
+    saves, young = costs(1.0, 0.5, slowed=0.05), np.sqrt(2.0 * 24.0)
+    gaps = np.geomspace(0.01, 100.0, 4001)
+    waste = renewal_waste(24, gaps, saves)
+    assert float(renewal_waste(24, 0.0, saves)) < float(renewal_waste(24, young, saves))
+    best = best_fixed_interval(24, saves)
+    assert best.every == pytest.approx(gaps[waste.argmin()], rel=0.01)
+    assert best.waste == pytest.approx(waste.min(), rel=1e-6)
+
+
 @pytest.mark.parametrize("exposed", EXPOSED)
 def test_time_of_a_job_against_jobs_followed(exposed: tuple[str, ...]) -> None:
     plan = Checkpoint(2, 0.1, 0.5, exposed)

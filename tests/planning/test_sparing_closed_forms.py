@@ -286,6 +286,7 @@ def test_standing_losses_pays_off() -> None:
         (lambda: spare_blocks_needed(100, 10, 0.0, blocks=4), "limit"),
         (lambda: spare_blocks_needed(100, 10, 0.1, blocks=4, racks=3, mtbf_rack=200), "divide into its racks"),
         (lambda: spare_blocks_needed(100, 10, 0.1, blocks=4, racks=2, mtbf_rack=50), "less often than its rack"),
+        (lambda: spare_blocks_needed(100, 10, 0.1, blocks=4, racks=2, mtbf_rack=0), "mtbf_rack is 0"),
     ],
 )
 def test_bad_input_is_one_clear_line(make: object, said: str) -> None:

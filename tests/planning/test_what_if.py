@@ -53,7 +53,7 @@ def test_spares_repairs_and_nodes_that_are_gone_by_hand(grid: WhatIf) -> None:
         busy = stats.poisson(64 * grid.down).sf(spares - 1)
         assert grid.at(64, spares=spares)["waste"] == pytest.approx(waste(mtbf, wait * busy), rel=1e-6)
     assert grid.at(64, half_repair=True)["waste"] == pytest.approx(waste(mtbf, grid.wait[0, 1, i]), rel=1e-6)
-    assert grid.wait[0, 1, i] < 0.55 * wait
+    assert 0.45 * wait < grid.wait[0, 1, i] < 0.5 * wait  # half of it, in which fewer others fail
     fewer = 1.0 - grid.excess * grid.own[i]
     assert grid.mtbf[1, i] == pytest.approx(mtbf / fewer, rel=1e-9)
     gone = grid.at(64, without_worst=True)["survives"]

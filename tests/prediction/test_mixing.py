@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
+from relfit.fleet.prediction import (
+    HALF_LIVES,
+    DiscountedLevels,
+    Prediction,
+    cumulative,
+    distribution_of_counts,
+    levels_of,
+    mix,
+)
 from relfit.fleet.prediction.mixing import fixed_share, log_negative_binomial
 
 HORIZON = 30
@@ -297,3 +305,17 @@ def test_a_rate_that_rises_is_expected_to_rise_on():
         off["count"].append(series[-180:].sum() / 2.0 / comes - 1.0)
     assert np.mean(off["count"]) < -0.10
     assert abs(np.mean(off["mixture"])) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("days", "asked"), [(5, [5]), (30, [7, 30]), (365, [7, 30, 90, 365]), (400, [7, 30, 90, 365, 400])]
+)
+def test_a_horizon_is_at_least_a_week_a_month_a_quarter_and_a_year_within_it(days: int, asked: list[int]) -> None:
+    hours = []
+
+    def over(ahead: float) -> Prediction:
+        hours.append(ahead)
+        return distribution_of_counts(ahead, ahead)
+
+    cumulative(over, 24.0 * days)
+    assert sorted(hours) == [24.0 * day for day in asked]

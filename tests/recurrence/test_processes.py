@@ -99,6 +99,16 @@ def test_left_open_renewals_are_fitted_without_bias():
     assert not naive.low[0, 0] < 2.0 < naive.high[0, 0]
 
 
+def test_copies_that_ran_before_are_those_whose_first_event_is_of_unknown_age():
+    """Of four copies one is watched from its birth, and an event opened the observation of another."""
+    histories = replace(
+        EventHistories.from_groups([[3.0, 9.0], [4.0], [5.0, 6.0], []], end=10.0),
+        left_open=np.array([False, True, True, True]),
+        opening=np.array([0, 0, 1, 0]),
+    )
+    assert fit_process(histories, "renewal", "all").running.tolist() == [0.5]
+
+
 def test_intervals_cover():
     rng = np.random.default_rng(9)
     found = fit_process(power_law(2000, 12.0, 0.6, rng, 100.0))

@@ -235,8 +235,9 @@ def test_batsim(tmp_path: Path) -> None:
     ]
     with pytest.raises(rf.ReadError, match=r"line .*not JSON"):
         rf.read_workload(written(tmp_path, "cut.json", json.dumps(BATSIM, indent=2)[:300]))
-    with pytest.raises(rf.ReadError, match="no list of jobs"):
-        rf.read_workload(written(tmp_path, "other.json", '{"a": 1}'))
+    for other in ('{"a": 1}', json.dumps({"jobs": BATSIM["jobs"]}), '{"jobs": [], "profiles": {}}', "[1, 2]"):
+        with pytest.raises(rf.ReadError, match="no list of jobs"):
+            rf.read_workload(written(tmp_path, "other.json", other), format="batsim")
 
 
 def test_list_of_finished_jobs_of_batsim(tmp_path: Path) -> None:

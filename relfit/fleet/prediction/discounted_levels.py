@@ -20,7 +20,7 @@ WINDOWS = (90.0, 180.0)
 """Days, as `HALF_LIVES`."""
 SLOPE, _FADES = 80.0, 180.0
 """Half-life of the level with a slope, one of `HALF_LIVES`; days within which the slope fades."""
-_ENDS = (0.25, 4.0)  # where a level with a slope ends, relative to the mean of the same half-life
+_LEAST = 0.25  # where a level with a slope ends at least, relative to the mean of the same half-life
 _OF_SLOPE = 2.5  # variance of a level with a slope relative to the mean's, for a small gain: (1 + 4 + 5) / 4
 _DOUBLINGS = 500  # of a weight, far from overflow in double precision
 _PRIOR = 0.5  # events added at the mean of the past
@@ -128,9 +128,8 @@ def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> Dis
     twice = discounted(level[row], steps)[1:] / discounted(np.ones(mean.size), steps)[1:]
     rise = level[row] - twice  # in about 1.44 half-lives
     ends = level[row] + rise * (1.0 + _FADES / days * np.expm1(np.log(2.0) / steps))
-    low, high = (bound * level[row] for bound in _ENDS)
-    level.append(np.clip(level[row] + rise, low, high))
-    toward.append(np.clip(ends, low, high))
+    level.append(np.maximum(level[row] + rise, _LEAST * level[row]))
+    toward.append(np.maximum(ends, _LEAST * level[row]))
     uncertain.append(_OF_SLOPE * uncertain[row])
     wander.append(wander[row])
     within.append(_FADES / days)

@@ -43,7 +43,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         ) from None
     except (RecursionError, ValueError):
         raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
-    jobs, profiles = document.get("jobs"), document.get("profiles")
+    jobs, profiles = (document.get(name) if isinstance(document, dict) else None for name in ("jobs", "profiles"))
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
         raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is not a workload of BatSim")
     rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
