@@ -121,7 +121,7 @@ class FamilyFit(FamilyEstimates, Result):
         >>> import relfit as rf
         >>> ttf = rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False])
         >>> rf.fit(ttf, "weibull")["weibull"].interval("reliability", at="24h")
-        Interval: reliability at 24 of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
+        Interval: reliability at 24 h of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
         return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
 

@@ -124,7 +124,7 @@ class ProcessFit(Result):
         >>> from relfit.analyses.recurrence import EventHistories
         >>> fit = fit_process(EventHistories.from_groups([[5.0, 40.0, 43.0, 175.0, 389.0]], end=500.0))
         >>> fit.interval("expected", at=500.0).headline
-        'expected at 500 of power_law: 5 (2.08114-12.0127), 95 % interval by likelihood'
+        'expected at 500 h of power_law: 5 (2.08114-12.0127), 95 % interval by likelihood'
         """
         if quantity != "expected":
             if quantity not in self.parameters:
