@@ -49,7 +49,7 @@ class Result:
         return (self.headline,)
 
     def to_frame(self) -> pd.DataFrame:
-        """The numbers as a table."""
+        """The numbers as a table: times in hours, rates per hour, shares of 1, unless a column says else."""
         if not self._frame:
             raise NotImplementedError(f"{type(self).__name__} has no table")
         if isinstance(self._frame, tuple):
@@ -136,7 +136,7 @@ class Interval(Result):
         return f"{self.quantity}{of}: {value:.6g}{unit} ({low:.6g}-{high:.6g}), {limits}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per value: ``estimate``, ``low``, ``high``, ``status``."""
+        """One row per value: ``estimate``, ``low``, ``high`` in the unit of the quantity, ``status``."""
         names = ("estimate", "low", "high", "status")
         return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names}, index=self.labels)
 

@@ -366,7 +366,7 @@ class FamilyFit(FamilyEstimates, Result):
         return {**values, "p_source": tests.source[:, 0], "ks_p_textbook": self.ks_p_textbook}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group, indexed by the group's keys."""
+        """One row per group, indexed by the group's keys; times in hours, rates per hour."""
         return pd.DataFrame(self.columns(), index=self.groups)
 
     def to_dict(self) -> dict[str, Any]:

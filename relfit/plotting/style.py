@@ -310,7 +310,8 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
     if len(figure.axes) == 1 and (labels := ax.yaxis.get_tightbbox()) is not None:  # which a layout makes room for
         width = min(width, inches - 0.1 - labels.width / figure.dpi)
     # do not part a number from its percent sign
-    text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
+    first = message[:1] if message.partition(" ")[2].startswith("~ ") else message[:1].upper()  # a formula stays
+    text = (first + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
     letters = 121.0 / ax.title.get_fontsize()  # bold, per inch
     lines = textwrap.wrap(text, max(int(room * width * letters), 24), break_on_hyphens=False)
     message = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")

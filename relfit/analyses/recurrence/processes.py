@@ -203,7 +203,7 @@ class ProcessFit(Result):
         return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: its keys, counts, status, parameters with errors and intervals, log-likelihood and AIC."""
+        """One row per group: its keys, counts, hours, status, parameters (of hours), log-likelihood and AIC."""
         frame = key_columns(self.groups).assign(model=self.model)
         for name in ("copies", "events", "hours", "status"):
             frame[name] = getattr(self, name)
