@@ -312,7 +312,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
     # do not part a number from its percent sign
     first = message[:1] if message.partition(" ")[2].startswith("~ ") else message[:1].upper()  # a formula stays
     text = (first + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
-    letters = 121.0 / ax.title.get_fontsize()  # bold, per inch
+    letters = 121.0 / float(ax.title.get_fontsize())  # bold, per inch
     lines = textwrap.wrap(text, max(int(room * width * letters), 24), break_on_hyphens=False)
     message = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
     ax.set_title(message, loc="left", fontweight="bold", color=INK)
