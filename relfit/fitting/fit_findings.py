@@ -66,10 +66,10 @@ def _of_one(fits: Fits) -> str:
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
         rejected = f"the {best} is {of}{as_good} and is rejected ({tested})"
-        fitting = {name: p for name in ok if (p := _p(fits[name])[0]) >= _ALPHA}
-        if fitting:
-            near = max(fitting, key=lambda name: fitting[name])
-            return f"T{rejected[1:]}; the {near} is not ({p_value(fitting[near])})."
+        chances = {name: float(np.nan_to_num(_p(fits[name])[0])) for name in ok}
+        near = max(chances, key=lambda name: chances[name])
+        if chances[near] >= _ALPHA:
+            return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])})."
         near = min(ok, key=lambda name: _distance(fits[name]))
         other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
         return f"No distribution fits: {rejected}{other}."
