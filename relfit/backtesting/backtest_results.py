@@ -234,7 +234,7 @@ class Backtest(Result):
         )
 
     def _too_narrow(self, row: Mapping[Hashable, float] | pd.Series) -> bool:
-        """Whether fewer intervals held than chance explains, with as many windows as do not overlap."""
+        """Whether fewer intervals held than chance explains, among as many windows as do not overlap."""
         return bool(row["held_high"] < self.level)
 
     @property

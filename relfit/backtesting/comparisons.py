@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.backtesting.origins import DAY
-from relfit.backtesting.prediction_scores import resampled, wilson
+from relfit.backtesting.prediction_scores import resampled, share_limits
 from relfit.base.arrays import FloatArray
 from relfit.base.units import nanoseconds
 
@@ -49,10 +49,11 @@ class Comparisons:
     def _of(self, rows: pd.DataFrame) -> dict[str, Any]:
         instants = nanoseconds(rows["origin"])
         origins = np.unique(instants)
-        # overlapping windows form one block
+        # windows that overlap, and months alike, form one block
         apart = self.every if origins.size < 2 else float(np.median(np.diff(origins))) / DAY
         horizon = float(rows["horizon"].iloc[0]) / 24.0
-        block = int(max(np.ceil(horizon / apart), np.ceil(origins.size ** (1.0 / 3.0))))
+        overlapping = max(np.ceil(horizon / apart), 1.0)
+        block = int(max(overlapping, np.ceil(origins.size ** (1.0 / 3.0))))
         drawn = resampled(origins.size, block, _RESAMPLES, np.random.default_rng(self.seed))
         weights = np.vstack([np.ones(origins.size), drawn])
         at = np.searchsorted(origins, instants)
@@ -97,7 +98,9 @@ class Comparisons:
         low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
         if np.isfinite(low).all() and low.size:
             out["held"] = float(((seen >= low) & (seen <= high)).mean())
-            out["held_low"], out["held_high"] = wilson(out["held"], max(out["blocks"], 1.0), self.level)
+            # intervals that are right miss later windows no more often after a miss: only overlaps count as one
+            disjoint = max(origins.size / overlapping, 1.0)
+            out["held_low"], out["held_high"] = share_limits(out["held"], disjoint, self.level)
         predicted = rows["predicted"].to_numpy(np.float64)
         if np.isfinite(predicted).all() and kind not in ("stock", "ranking"):
             said, came, number = (sums(values, False)[:, 0] for values in (predicted, seen, np.ones(len(rows))))

@@ -138,16 +138,15 @@ def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> 
     return weights
 
 
-def wilson(share: float, size: float, level: float) -> tuple[float, float]:
-    """Confidence interval of a share among `size` independent observations (Wilson 1927).
+def share_limits(share: float, size: float, level: float) -> tuple[float, float]:
+    """Confidence interval of a share among `size` independent observations (Clopper and Pearson 1934).
 
     Examples
     --------
-    >>> low, high = wilson(0.9, 50, 0.95)
+    >>> low, high = share_limits(0.9, 50, 0.95)
     >>> round(low, 3), round(high, 3)
-    (0.786, 0.957)
+    (0.782, 0.967)
     """
-    z = float(special.ndtri(0.5 + 0.5 * level))
-    middle = (share + z * z / (2.0 * size)) / (1.0 + z * z / size)
-    half = z / (1.0 + z * z / size) * np.sqrt(share * (1.0 - share) / size + z * z / (4.0 * size * size))
-    return float(max(middle - half, 0.0)), float(min(middle + half, 1.0))
+    yes, tail = share * size, 0.5 - level / 2.0
+    low = float(special.betaincinv(yes, size - yes + 1.0, tail)) if yes > 0.0 else 0.0
+    return low, float(special.betaincinv(yes + 1.0, size - yes, 1.0 - tail)) if yes < size else 1.0

@@ -49,7 +49,7 @@ class Result:
         return (self.headline,)
 
     def to_frame(self) -> pd.DataFrame:
-        """The numbers as a table."""
+        """The numbers as a table: times in hours, rates per hour, shares of 1, unless a column says else."""
         if not self._frame:
             raise NotImplementedError(f"{type(self).__name__} has no table")
         if isinstance(self._frame, tuple):
@@ -80,6 +80,14 @@ def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
         seal_arrays(self)
 
     return made
+
+
+_UNITS = {
+    **dict.fromkeys(("mean", "median", "quantile", "mtbf", "mttf", "mttr", "repair", "scale", "threshold"), " h"),
+    **dict.fromkeys(("mean_life", "mean_residual_life", "truncated_mean", "mean_given_failure"), " h"),
+    **dict.fromkeys(("hazard", "pdf", "rate", "growth"), " per hour"),
+}
+"""Of quantities with intervals; others have none."""
 
 
 class Interval(Result):
@@ -116,17 +124,19 @@ class Interval(Result):
     @property
     def headline(self) -> str:
         """The one value with its interval, or how many values there are."""
-        of = f" at {float(np.ravel(self.at)[0]):g}" if self.at is not None and np.size(self.at) == 1 else ""
+        hours = "" if self.quantity in ("quantile", "nodes_down") else " h"  # else `at` is a share
+        of = f" at {float(np.ravel(self.at)[0]):g}{hours}" if self.at is not None and np.size(self.at) == 1 else ""
         of += f" of {self.family}" if self.family else ""
         limits = f"{100 * self.level:g} % interval by {self.kind}"
         if self.estimate.size != 1:
             good = int((self.status == "ok").sum())
             return f"{self.quantity}{of}: {self.estimate.size:,} values ({good:,} ok), {limits}"
         value, low, high = (float(np.ravel(v)[0]) for v in (self.estimate, self.low, self.high))
-        return f"{self.quantity}{of}: {value:.6g} ({low:.6g}-{high:.6g}), {limits}"
+        unit = _UNITS.get(self.quantity.rstrip("_0123456789"), "")
+        return f"{self.quantity}{of}: {value:.6g}{unit} ({low:.6g}-{high:.6g}), {limits}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per value: ``estimate``, ``low``, ``high``, ``status``."""
+        """One row per value: ``estimate``, ``low``, ``high`` in the unit of the quantity, ``status``."""
         names = ("estimate", "low", "high", "status")
         return pd.DataFrame({name: np.ravel(getattr(self, name)) for name in names}, index=self.labels)
 

@@ -121,7 +121,7 @@ class FamilyFit(FamilyEstimates, Result):
         >>> import relfit as rf
         >>> ttf = rf.LifeData.from_array([100.0, 900.0, 4000.0, 8760.0], [True, True, True, False])
         >>> rf.fit(ttf, "weibull")["weibull"].interval("reliability", at="24h")
-        Interval: reliability at 24 of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
+        Interval: reliability at 24 h of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
         return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
 
@@ -366,7 +366,7 @@ class FamilyFit(FamilyEstimates, Result):
         return {**values, "p_source": tests.source[:, 0], "ks_p_textbook": self.ks_p_textbook}
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group, indexed by the group's keys."""
+        """One row per group, indexed by the group's keys; times in hours, rates per hour."""
         return pd.DataFrame(self.columns(), index=self.groups)
 
     def to_dict(self) -> dict[str, Any]:

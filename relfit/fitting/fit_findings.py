@@ -40,7 +40,7 @@ def finding(fits: Fits, tested: Fits | None = None) -> str:
     --------
     >>> import relfit as rf
     >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
-    The weibull is the closest of 2 distributions and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    The weibull is the closest of 2 distributions by AICc and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
@@ -59,13 +59,20 @@ def _of_one(fits: Fits) -> str:
     others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
     as_good = f" (the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good)" if others else ""
     p, least = _p(fits[best])
-    of = f"the closest of {len(ok)} distributions"
+    of = f"the closest of {len(ok)} distributions by AICc"
     if not np.isfinite(p):
         why = _UNTESTED.get(str(_source(fits[best])[0]), "")
         return f"The {best} is {of}{as_good}, untested{why}: {_mean(fits[best])}."
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
-        return f"No distribution fits: the {best} is {of}{as_good} and is rejected ({tested})."
+        rejected = f"the {best} is {of}{as_good} and is rejected ({tested})"
+        chances = {name: float(np.nan_to_num(_p(fits[name])[0])) for name in ok}
+        near = max(chances, key=lambda name: chances[name])
+        if chances[near] >= _ALPHA:
+            return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])})."
+        near = min(ok, key=lambda name: _distance(fits[name]))
+        other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
+        return f"No distribution fits: {rejected}{other}."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
 
 
@@ -78,6 +85,11 @@ def _mean(fit: FamilyFit) -> str:
 def _source(fit: FamilyFit) -> Any:
     """Where the p-value of Anderson-Darling comes from in every group."""
     return fit.tests.source[:, fit.tests.tests.index("ad")]
+
+
+def _distance(fit: FamilyFit) -> float:
+    """Anderson-Darling statistic; infinite where not defined."""
+    return float(np.nan_to_num(fit.tests.statistic[0, fit.tests.tests.index("ad")], nan=np.inf))
 
 
 def _p(fit: FamilyFit) -> tuple[float, float]:

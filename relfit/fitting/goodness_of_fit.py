@@ -219,9 +219,9 @@ def goodness_of(
         )
     for i, test in enumerate(tests):
         rows = np.flatnonzero(open_[:, i] & (count > 0))
-        # the chi-square statistic is a lattice: half of what ties with it counts (mid-p)
-        ties = 0.5 * level[rows, i] + 0.5 if test == "chi2" else level[rows, i] + 1.0
-        p[rows, i] = (above[rows, i] + ties) / (count[rows] + 1.0)
+        # the chi-square statistic is a lattice: half of the replicates that tie with it count
+        ties = level[rows, i] * (0.5 if test == "chi2" else 1.0)
+        p[rows, i] = (above[rows, i] + ties + 1.0) / (count[rows] + 1.0)
         source[rows, i] = "bootstrap"
     return Goodness(fit.name, lives.groups, tests, statistic, p, source, count)
 

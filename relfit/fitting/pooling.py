@@ -105,7 +105,7 @@ class PooledFit(GroupCurves, Result):
         return self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: own and pooled estimate, interval and shrinkage of each parameter, and the pooled mean."""
+        """One row per group: own and pooled estimate, interval and shrinkage of each parameter, pooled mean (hours)."""
         z = normal_quantile(self.level)
         columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
         slope = jacobian(self.family, self.free)

@@ -73,8 +73,8 @@ class FleetModel(FleetParts, Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """Incidents per week now, and the headline of the period."""
-        return tuple(text for text in (self.now_headline, self.headline) if text)
+        """Incidents per week now, the headline of the period, and how many incidents it does not count."""
+        return tuple(text for text in (self.now_headline, self.headline, self.within_outages) if text)
 
     @property
     def headline(self) -> str:

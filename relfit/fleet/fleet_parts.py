@@ -83,6 +83,15 @@ class FleetParts:
         scope = self.by_scope[name]
         return np.bincount(scope.system_of_incident, minlength=len(self.places.systems)).astype(np.float64)
 
+    @property
+    def within_outages(self) -> str:
+        """How many incidents of single nodes are not counted, as they began during an outage; empty for none."""
+        joined = int((self.found.table["scope"] == "node").sum())
+        left_out = joined - int(self.incidents_of("node").sum())
+        if left_out <= 0:
+            return ""
+        return f"Of {joined:,} incidents of nodes {left_out:,} began on a node that was down: part of that outage."
+
     def nodes_hit(self, scope: ScopeIncidents) -> IntArray:
         """Number of nodes hit by each incident, shape (incidents,); all that were up if it names none."""
         hit = np.bincount(scope.incident_of, minlength=scope.system_of_incident.size)

@@ -11,9 +11,21 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError
+from relfit.base.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_NEAREST = {
+    "BatchRuns": "simulate_batch(...) of the same settings",
+    "EventHistories": "mean_cumulative(...) of these histories",
+    "Goodness": "the fit that it tests",
+    "LifeData": "fit(...) or kaplan_meier(...) of these lives",
+    "LogRank": "kaplan_meier(...) of the same lives",
+    "PooledFit": "fit(...) of the same lives",
+    "ProcessFit": "compare_processes(...) of the same histories",
+}
+"""What to draw instead of a result without a figure."""
 
 
 @singledispatch
@@ -23,7 +35,7 @@ def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:
     Parameters
     ----------
     result : Result, FailureLog or Workload
-        Any result with a figure.
+        Most results have a figure; the error for another says what to plot instead.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new pyplot figure by default.
     **options
@@ -44,5 +56,8 @@ def plot(result: object, ax: Axes | None = None, **options: Any) -> Axes:
     draw = plot.dispatch(type(result))
     if draw is not plot.dispatch(object):
         return draw(result, ax=ax, **options)
-    drawn = sorted({kind.__name__ for kind in plot.registry if kind is not object})
-    raise ArgumentError(f"{type(result).__name__} has no figure", remedy=f"relfit draws {', '.join(drawn)}")
+    name = next((kind.__name__ for kind in type(result).__mro__ if kind.__name__ in _NEAREST), "")
+    remedy = f"plot {_NEAREST[name]}" if name else "give a log, a workload or another result"
+    if not name and isinstance(result, Result):
+        remedy = "look at its headline and to_frame()"
+    raise ArgumentError(f"{type(result).__name__} has no figure", remedy=remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -162,14 +163,16 @@ def _ages(ax: Axes, end: float) -> None:
 
 
 @plot.register(TrendTests)
-def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -> Axes:
+def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float | None = None) -> Axes:
     """Trend tests: the statistics of one group, or the share of groups with a rising or falling rate.
 
     Parameters
     ----------
-    alpha : float
-        Size of the tests.
+    alpha : float, optional
+        Size of the tests; that of the result by default.
     """
+    result = result if alpha is None else replace(result, alpha=alpha)
+    alpha = result.alpha
     ax = style.axes(ax, (6.4, 3.4))
     place = np.arange(len(result.tests))[::-1].astype(float)
     made = result.status == "ok"
@@ -191,12 +194,11 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float = 0.05) -
         reach = max(float(np.nanmax(np.abs(z))), edge) * 1.3
         ax.set_xlim(-reach, reach)
         ax.set_yticks(place, [n if ok else f"{n} (none)" for n, ok in zip(names, made[0], strict=True)])
-        renewal = [i for i, test in enumerate(result.tests) if test in ("lewis_robinson", "mann") and made[0, i]]
-        hit = [i for i in renewal if out[i]]
-        way = "rising" if hit and z[hit[0]] > 0 else "falling"
-        message = f"A {way} rate of failures, beyond chance" if hit else "No trend of the rate beyond chance"
-        if not renewal:
-            message = "Too few gaps for the tests that allow for bursts"
+        message = "No trend of the rate beyond chance"
+        if result.lasting:
+            message = f"A {'rising' if result.slope[0] > 0.0 else 'falling'} rate of failures, beyond chance"
+        elif not result.steady:
+            message = "No constant rate, but no lasting rise or fall beyond chance"
         label = "falling rate  ←  in standard deviations  →  rising rate"
         ax.set_ylim(-0.7, len(names) + 0.1)
         return style.finish(ax, message, label, "", below=1)

@@ -305,10 +305,15 @@ def axes(ax: Axes | None, size: tuple[float, float] = (6.4, 4.0)) -> Axes:
 def title(ax: Axes, message: str, room: float = 1.0) -> None:
     """Set the title, left-aligned and broken to the width of the axes, or to the share `room` of it."""
     figure: Any = ax.get_figure(root=True)
-    width = room * ax.get_position().width * figure.get_size_inches()[0]
+    inches = float(figure.get_size_inches()[0])
+    width = ax.get_position().width * inches
+    if len(figure.axes) == 1 and (labels := ax.yaxis.get_tightbbox()) is not None:  # which a layout makes room for
+        width = min(width, inches - 0.1 - labels.width / figure.dpi)
     # do not part a number from its percent sign
-    text = (message[:1].upper() + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
-    lines = textwrap.wrap(text, max(int(width * 11), 24), break_on_hyphens=False)
+    first = message[:1] if message.partition(" ")[2].startswith("~ ") else message[:1].upper()  # a formula stays
+    text = (first + message[1:]).replace(" %", "\N{NO-BREAK SPACE}%")
+    letters = 121.0 / float(ax.title.get_fontsize())  # bold, per inch
+    lines = textwrap.wrap(text, max(int(room * width * letters), 24), break_on_hyphens=False)
     message = "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
     ax.set_title(message, loc="left", fontweight="bold", color=INK)
 

@@ -333,9 +333,11 @@ def marked(windows: int, missed: int, level: float = 0.9) -> rf.backtesting.Back
     ("windows", "missed", "mark", "chance"),
     [
         (9, 0, "good", False),
-        (9, 3, "fair", True),  # three blocks of three months: two of three at 90 % have p = 0.27
+        (9, 3, "fair", True),  # 6 or fewer of 9 at 90 % have p = 0.053
         (9, 6, "poor", False),
-        (60, 20, "poor", False),  # fifteen blocks: ten of fifteen at 90 % have p = 0.013
+        (33, 8, "fair", False),  # 25 or fewer of 33 have p = 0.014
+        (33, 6, "good", False),
+        (60, 20, "poor", False),
         (60, 15, "fair", False),
     ],
 )
@@ -349,9 +351,9 @@ def test_intervals_that_miss_by_chance_do_not_make_trust_poor(
     assert result.trust == mark
     assert result.trust_reason.endswith(said)
     assert said in result.headline
-    blocks = {9: 3, 60: 15}[windows]
-    tail = stats.binom.cdf(round(blocks * (windows - missed) / windows), blocks, 0.9)
+    tail = stats.binom.cdf(windows - missed, windows, 0.9)  # windows of 30 days, 30 days apart, share no hour
     assert (mark == "poor") == (tail < 0.05 and missed > 0.3 * windows)
+    assert chance == (tail >= 0.05 and missed > 0.2 * windows)
 
 
 @pytest.mark.parametrize(("scores", "mark"), [([20.0] * 19 + [140.0], "fair"), ([26.0, 25.0] * 10, "poor")])

@@ -79,3 +79,8 @@ def ends(rng: np.random.Generator, x: float) -> float:
     if x == 2:
         raise SystemExit(3)
     return x
+
+
+def killed(rng: np.random.Generator, x: float) -> dict[str, float]:
+    """Jobs of which the walltime ends the more, the larger x is."""
+    return {"mean_wait": 100.0 - x + 0.01 * rng.random(), "killed_at_walltime": 100.0 * x}

@@ -471,3 +471,10 @@ def test_cells_within_a_share_of_the_best(tmp_path: Path) -> None:
     assert rf.campaigns.best_cells(result, best="most", within=0.035)["x"].tolist() == [10.2, 10.05]  # 2.9 and 3.9 %
     with pytest.raises(ArgumentError, match="within"):
         rf.campaigns.best_cells(result, within=2.0)
+
+
+def test_the_headline_says_where_cells_kill_different_numbers_of_jobs(tmp_path: Path) -> None:
+    differ = swept(tmp_path, "killed", parameters={"x": [2.0, 3.5]}, output="mean_wait")
+    assert differ.headline.endswith("at x 3.5; by cell, 200 to 350 jobs are killed at their walltime.")
+    alike = swept(tmp_path / "one", "killed", parameters={"x": [2.0]}, output="mean_wait")
+    assert "walltime" not in alike.headline

@@ -63,7 +63,7 @@ def uniform_p(found: Goodness, test: str, rng: np.random.Generator | None = None
     values = p[known]
     if rng is not None:
         step = 1.0 / (np.where(found.n_resamples[known] > 0, found.n_resamples[known], np.inf) + 1.0)
-        values = values - step * (rng.random(values.size) - (0.5 if test == "chi2" else 0.0))
+        values = values - step * rng.random(values.size)
     return float(stats.kstest(values, "uniform").pvalue)
 
 

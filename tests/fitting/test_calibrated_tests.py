@@ -75,6 +75,16 @@ def test_chi_square():
     assert 3.4 < rejected(found, "chi2") < 6.6
 
 
+def test_chi_square_is_no_more_often_at_its_smallest_than_that_says():
+    """Of 19 replicates and the sample itself the sample is the farthest in one of 20, and its p-value no less."""
+    lives = np.random.default_rng(5).exponential(100.0, (1000, 60))
+    found = rf.fit(lives, "exponential")["exponential"].goodness(("chi2",), n_resamples=19, rng=1)
+    p = found.p[:, 0]
+    assert p.min() == pytest.approx(1 / 20)
+    for level in (0.025, 0.05, 0.075, 0.1):
+        assert np.mean(p <= level + 1e-9) < level + 3.0 * np.sqrt(level / 1000), level
+
+
 @pytest.mark.verify
 def test_known_limits_make_p_values_of_ten_lives_more_exact():
     """Unknown limits are drawn from few censored lives, which makes the tests of so few lives hold back."""
@@ -211,6 +221,30 @@ def test_the_simplest_family_does_not_win_where_tests_reject_it() -> None:
     assert "few failures favour few parameters. The weibull is rejected in" in said
     steady = rf.fit(rf.families.Exponential(0.01).sample((400, 8), rng=3), families)
     assert "favour" not in rf.fitting.finding(steady)
+
+
+def test_the_closest_by_aicc_is_told_from_the_closest_by_the_test_that_rejects_both() -> None:
+    """Of a Weibull sample one far outlier costs likelihood, while the rest is as far from a lognormal as ever."""
+    p = (np.arange(400) + 0.5) / 400.0
+    lives = np.append((-np.log1p(-p)) ** (1.0 / 0.9), 140.0)
+    fits = rf.fit(lives, ["weibull", "lognormal"])
+    assert float(fits["lognormal"].aicc[0]) < float(fits["weibull"].aicc[0])
+    assert float(fits["lognormal"].tests.statistic[0, 2]) > float(fits["weibull"].tests.statistic[0, 2])
+    assert rf.fitting.finding(fits) == (
+        "No distribution fits: the lognormal is the closest of 2 distributions by AICc and is rejected "
+        "(Anderson-Darling p < 0.001); by Anderson-Darling the weibull is the closest."
+    )
+
+
+def test_a_distribution_that_is_not_rejected_is_named_though_aicc_prefers_a_rejected_one() -> None:
+    p = (np.arange(100) + 0.5) / 100.0
+    lives = (-np.log1p(-p)) ** (1.0 / 0.9)
+    fits = rf.fit(np.append(lives, 5.0 * lives[-1]), ["weibull", "lognormal"])
+    assert fits.best().iloc[0] == "lognormal"
+    assert [float(fits[name].tests.p[0, 2]) < 0.05 for name in ("lognormal", "weibull")] == [True, False]
+    said = rf.fitting.finding(fits)
+    assert said.startswith("The lognormal is the closest of 2 distributions by AICc")
+    assert said.endswith("is rejected (Anderson-Darling p = 0.011); the weibull is not (p = 0.067).")
 
 
 def test_the_closest_distribution_of_two_groups_is_named() -> None:

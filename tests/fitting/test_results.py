@@ -215,3 +215,19 @@ def test_rejected_groups_are_those_with_p_below_the_level():
 def test_three_failures_are_too_few_to_compare():
     said = rf.fitting.finding(rf.fit(np.array([[10.0, 20.0, 30.0]]), ["exponential", "weibull"]))
     assert said.startswith("3 failures are too few to compare distributions; the exponential has the mean 20 h")
+
+
+@pytest.mark.parametrize(
+    ("quantity", "at", "said"),
+    [
+        ("mean", None, "mean of weibull: {} h ("),
+        ("scale", None, "scale of weibull: {} h ("),
+        ("shape", None, "shape of weibull: {} ("),
+        ("quantile", 0.1, "quantile at 0.1 of weibull: {} h ("),
+        ("reliability", "2d", "reliability at 48 h of weibull: {} ("),
+        ("hazard", "2d", "hazard at 48 h of weibull: {} per hour ("),
+    ],
+)
+def test_an_interval_has_its_unit(quantity, at, said) -> None:
+    found = rf.fit([10.0, 20.0, 30.0, 70.0], "weibull")["weibull"].interval(quantity, at=at)
+    assert found.headline.startswith(said.format(f"{found.estimate[0]:.6g}"))

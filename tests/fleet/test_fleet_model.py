@@ -287,3 +287,14 @@ def test_first_says_what_the_time_before_a_first_failure_is():
 def test_a_horizon_is_above_zero(horizon):
     with pytest.raises(ArgumentError, match="it must be above zero"):
         rf.fleet_model(rf.datasets.load("white"), horizon=horizon)
+
+
+def test_incidents_on_a_node_that_was_down_are_told_from_failures():
+    rows = [("a", 100.0, 140.0, "node"), ("a", 120.0, 125.0, "node"), ("b", 300.0, 304.0, "node")]
+    log = read([*rows, ("a", 500.0, 510.0, "node")], ["a", "b", "c"], 1000.0)
+    assert len(rf.incidents(log, "0h")) == 4
+    model = rf.fleet_model(log, "all", at="long run", window="0h")
+    assert model.scopes.loc["node", "incidents"] == 3
+    assert model.findings[-1] == "Of 4 incidents of nodes 1 began on a node that was down: part of that outage."
+    apart = rf.fleet_model(read(rows[::2], ["a", "b", "c"], 1000.0), "all", at="long run", window="0h")
+    assert apart.findings == (apart.headline,)

@@ -34,6 +34,11 @@ from tests.independence.test_events import EMPTY, make_failures
 NONE = pd.DataFrame()
 
 
+def test_the_count_of_random_logs_is_that_of_one() -> None:
+    found = replace(_cofailures(794, 182.0, 0.001, 0.3), expected_shuffled=363.0)
+    assert "(794 against 182; 363 on average in 199 random logs of the same rate" in found.headline
+
+
 def _cofailures(together: int, expected: float, p: float, p_shuffled: float = np.nan) -> Cofailures:
     return Cofailures(1.0, "system", NONE, None, 1, together, expected, p, np.nan, p_shuffled, 199)
 

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 import relfit as rf
 from relfit import plotting
+from relfit.analyses.recurrence import EventHistories, compare_processes, fit_process, mean_cumulative
 from relfit.base.results import Result
-from relfit.fitting.nonparametric import kaplan_meier, nelson_aalen, turnbull
+from relfit.fitting.nonparametric import kaplan_meier, log_rank, median_ranks, nelson_aalen, turnbull
 
 TABLES = {
     "Assumptions",
@@ -155,9 +156,27 @@ def test_every_result_has_a_figure_or_is_a_table_alone() -> None:
     assert without == TABLES
 
 
-def test_what_has_no_figure_is_an_error_that_names_what_has() -> None:
-    with pytest.raises(rf.ArgumentError, match=r"int has no figure.*CheckpointPlan"):
-        rf.plot(3)
+def test_what_has_no_figure_is_a_short_error_that_says_what_to_plot() -> None:
+    lives = rf.LifeData.from_groups({"a": [1.0, 2.0, 4.0, 9.0], "b": [3.0, 5.0, 6.0, 20.0], "c": [2.0, 3.0, 7.0, 8.0]})
+    histories = EventHistories.from_groups([[1.0, 4.0], [2.0, 9.0]], end=10.0)
+    for result, remedy in (
+        (3, "give a log, a workload or another result"),
+        (lives, "plot fit(...) or kaplan_meier(...) of these lives"),
+        (log_rank(lives), "plot kaplan_meier(...) of the same lives"),
+        (rf.fit(lives).pool("weibull"), "plot fit(...) of the same lives"),
+        (rf.fit(lives)["weibull"].goodness(), "plot the fit that it tests"),
+        (histories, "plot mean_cumulative(...) of these histories"),
+        (fit_process(histories, "hpp", "all"), "plot compare_processes(...) of the same histories"),
+        (median_ranks(lives), "look at its headline and to_frame()"),
+    ):
+        with pytest.raises(rf.ArgumentError) as error:
+            rf.plot(result)
+        assert str(error.value).startswith(f"{type(result).__name__} has no figure")
+        assert remedy in str(error.value)
+        assert len(str(error.value)) < 100
+    processes = compare_processes(histories, "all")
+    for drawn in (rf.fit(lives), kaplan_meier(lives), mean_cumulative(histories, "all"), processes):
+        assert rf.plot(drawn, ax=Figure().add_subplot()).get_title(loc="left")
 
 
 def test_few_lives_are_drawn_with_room_for_numbers_and_names() -> None:

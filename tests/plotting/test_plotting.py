@@ -162,3 +162,23 @@ def test_causes_share_events_and_hours() -> None:
     table = by_cause(log_of(rows)).table
     assert table.loc["disk", "outage_share"] == pytest.approx(0.75)
     assert table.loc["not stated", "events_share"] == pytest.approx(0.5)
+
+
+def test_a_title_ends_within_the_picture_where_labels_are_long() -> None:
+    """In matplotlib's own look and size, as rf.plot draws it; the layout gives its room to the labels of the rows."""
+    for named in (lambda name: name, lambda name: f"{name} of the whole of the machine"):
+        figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
+        ax.set_yticks([0.0, 1.0], [named("first row"), named("second row")])
+        style.finish(
+            ax, "22 % of the jobs take one node; percent by width and length, of all the jobs", "nodes", "length"
+        )
+        figure.draw_without_rendering()
+        assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
+        plt.close(figure)
+
+
+def test_a_title_begins_with_a_capital_but_for_a_formula() -> None:
+    for message, begin in (("no trend", "No trend"), ("ttf ~ cage (cox): 12 failures", "ttf ~ cage")):
+        _, ax = plt.subplots()
+        style.title(ax, message)
+        assert title(ax).startswith(begin)

@@ -503,6 +503,26 @@ def test_trend_of_one_group_and_of_many(histories: EventHistories) -> None:
     drawn(ax)
 
 
+RISING = [5, 12, 13, 24, 23, 32, 33, 44, 43, 52, 53, 64]
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ([20] * 12, "No trend of the rate"),
+        ([20, 200] + [20] * 10, "No constant rate, but no lasting rise or fall"),
+        (RISING, "A rising rate"),
+        (RISING[::-1], "A falling rate"),
+    ],
+)
+def test_the_title_of_a_trend_says_what_its_headline_says(counts: list[int], said: str) -> None:
+    at = [month + (i + 0.5) / n for month, n in enumerate(counts) for i in range(n)]  # Lewis-Robinson sees the second
+    pooled = trend_tests(EventHistories.from_groups([at], end=[12.0]), "all")
+    assert title(plotting.trends(pooled, new())).startswith(said)
+    assert ("rises" in pooled.headline, "falls" in pooled.headline) == ("rising" in said, "falling" in said)
+    assert pooled.lasting == ("lasting" not in said and "No trend" not in said)
+
+
 def test_processes_over_what_was_observed(histories: EventHistories) -> None:
     found = compare_processes(histories, "all")
     whole = mean_cumulative(histories, "all")

@@ -240,3 +240,8 @@ def test_a_day_with_less_than_a_tenth_of_the_node_hours_is_not_compared():
     found = availability_over_time(make_log(outages, nodes, window=(0, 72)), unit="day")
     assert found.comparable.tolist() == [False, True, True]
     assert "lowest from 2001-01-02" in found.headline
+
+
+def test_a_log_that_is_one_outage_is_not_up_for_0_percent_of_the_time():
+    log = make_log([{"node": "a", "start": 0.0, "end": 2.0}], [{"node": "a"}], window=(0.0, 2.0))
+    assert availability(log).headline == "Nodes were down for all of the 2 hours observed."

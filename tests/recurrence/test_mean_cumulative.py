@@ -140,3 +140,18 @@ def test_incidents_of_all_nodes_have_the_variance_of_their_number():
     np.testing.assert_allclose(curve.standard_error**2 * 8 / 7, [1.0, 2.0, 3.0])
     alone = mean_cumulative(replace(histories, incident=np.arange(24)))
     np.testing.assert_allclose(alone.low, mean_cumulative(histories).low)
+
+
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        (44, "fewer in the second half of that time than in the first (44 % of all)"),
+        (45, "fewer in the second half of that time than in the first (45 % of all)"),
+        (46, "about as many in the second half of that time as in the first (46 % of all)"),
+        (54, "about as many in the second half of that time as in the first (54 % of all)"),
+        (55, "more in the second half of that time than in the first (55 % of all)"),
+    ],
+)
+def test_as_many_are_as_near_to_half_on_both_sides(late, said):
+    at = [*np.linspace(1.0, 49.0, 100 - late), *np.linspace(51.0, 99.0, late)]
+    assert mean_cumulative(EventHistories.from_groups([at], end=100.0)).headline.endswith(f"{said}.")

@@ -35,6 +35,16 @@ def test_renewals_are_no_trend_to_lewis_robinson_and_mann_but_are_to_the_others(
     assert not share[["laplace", "mil_hdbk_189"]].between(0.02, 0.12).any(), share
 
 
+def test_good_and_bad_months_are_a_trend_to_all_four_tests_but_not_to_the_line_of_the_headline():
+    rng = np.random.default_rng(31)
+    rates = np.exp(0.5 * rng.standard_normal((2000, 12)))
+    counts = np.array([rng.multinomial(200, p) for p in rates / rates.sum(axis=1, keepdims=True)])
+    at = np.repeat(np.tile(np.arange(12), 2000), counts.ravel()) + rng.random(2000 * 200)
+    found = trend_tests(scattered(np.full(2000, 200), at / 12.0))
+    assert found.share().between(0.3, 0.4).all(), found.share()
+    assert np.mean(found.slope_p < 0.03) < 0.05
+
+
 def test_time_truncated_renewals_keep_the_size_too():
     rng = np.random.default_rng(3)
     at = rng.weibull(0.6, (2000, 90)).cumsum(axis=1)

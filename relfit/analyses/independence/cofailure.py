@@ -126,7 +126,10 @@ class Cofailures(Result):
             text += f", {p_value(self.p)}): "
         else:
             p = p_value(self.p_shuffled, 1.0 / (1.0 + self.n_resamples))
-            text += f"; {_expected(self.expected_shuffled)} in {self.n_resamples} random logs of the same rate, {p}): "
+            random = (
+                f"{_expected(self.expected_shuffled)} on average in {self.n_resamples} random logs of the same rate"
+            )
+            text += f"; {random}, {p}): "
         if not self.depends:
             return text + "nodes do not fail together at this scale."
         return text + "nodes fail together."

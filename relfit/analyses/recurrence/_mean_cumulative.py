@@ -51,8 +51,8 @@ class MeanCumulative(StepCurves):
         place = int(np.argmax(np.diff(self.offsets)))
         half = 0.5 * self.until[place]
         early, late = self.at([half, self.until[place]])[place]
-        share = (late - early) / late
-        turn = "as many" if abs(share - 0.5) < 0.05 else "fewer" if share < 0.5 else "more"
+        share = round((late - early) / late, 2)
+        turn = "about as many" if 0.45 < share < 0.55 else "fewer" if share < 0.5 else "more"
         last = int(self.offsets[place + 1]) - 1
         limits = ""
         if np.isfinite(self.low[last]):
@@ -64,7 +64,7 @@ class MeanCumulative(StepCurves):
         failed = f"had {some} failures" if self.unit in ("cause", "scope") else f"failed {some} times"
         return (
             f"{group} {failed}{'' if one else ' on average'} in {duration(self.until[place])}, "
-            f"{turn} in the second half of that time {'as' if turn == 'as many' else 'than'} in the first "
+            f"{turn} in the second half of that time {'as' if turn == 'about as many' else 'than'} in the first "
             f"({percent(share)} of all)."
         )
 

@@ -8,7 +8,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result, key_columns
-from relfit.base.text import count, interval_ends, percent
+from relfit.base.text import count, duration, interval_ends, percent
 
 _WATCHED = 0.5  # of the length of the longest bin, below which a bin is not compared
 _LEAST_WATCHED = 0.1  # of the most node-hours of a bin
@@ -80,6 +80,8 @@ class Availability(Result):
         hours = self.node_hours.sum()
         if hours <= 0.0 or bool(np.isin(self.status, ("no_ends", "not_watched")).all()):
             return "Availability is not known: no outage has a known end, or nothing was observed."
+        if self.down_hours.sum() >= hours * (1.0 - 1e-12):
+            return f"Nodes were down for all of the {duration(hours / self.nodes.sum())} observed."
         unknown = int(self.unknown_ends.sum())
         more = f"; {count(unknown, 'outage')} without a known end would lower it" if unknown else ""
         each = ""
@@ -91,7 +93,7 @@ class Availability(Result):
         return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{of_system}{more}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group."""
+        """One row per group: counts, ``mtbf`` and ``mttr`` in hours, availability as shares of 1."""
         names = (
             "nodes",
             "node_hours",

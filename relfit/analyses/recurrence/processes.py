@@ -124,7 +124,7 @@ class ProcessFit(Result):
         >>> from relfit.analyses.recurrence import EventHistories
         >>> fit = fit_process(EventHistories.from_groups([[5.0, 40.0, 43.0, 175.0, 389.0]], end=500.0))
         >>> fit.interval("expected", at=500.0).headline
-        'expected at 500 of power_law: 5 (2.08114-12.0127), 95 % interval by likelihood'
+        'expected at 500 h of power_law: 5 (2.08114-12.0127), 95 % interval by likelihood'
         """
         if quantity != "expected":
             if quantity not in self.parameters:
@@ -203,7 +203,7 @@ class ProcessFit(Result):
         return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: its keys, counts, status, parameters with errors and intervals, log-likelihood and AIC."""
+        """One row per group: its keys, counts, hours, status, parameters (of hours), log-likelihood and AIC."""
         frame = key_columns(self.groups).assign(model=self.model)
         for name in ("copies", "events", "hours", "status"):
             frame[name] = getattr(self, name)

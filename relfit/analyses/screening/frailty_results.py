@@ -108,7 +108,7 @@ class RenewalModels(Result):
         return frailty_moment(self.posterior, 1.0 / shape) / (scale * special.gamma(1.0 + 1.0 / shape))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group."""
+        """One row per group; ``scale`` in hours."""
         table = pd.DataFrame({"nodes": self.nodes, "failures": self.failures}, index=self.groups)
         for name in ("shape", "scale", "variance"):
             table[f"{name}_low"], table[name], table[f"{name}_high"] = getattr(self, name).T

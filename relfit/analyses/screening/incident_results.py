@@ -89,8 +89,8 @@ class Incidents(Result):
         """Rate of the incidents of each scope, with exact (Garwood) intervals.
 
         A node's incidents are counted per node-hour, a rack's per rack-hour, wider ones per system-hour; ``mtbf`` is
-        thus the mean time between incidents of that scope for one node, one rack, one system. Rates take incidents as a
-        Poisson process.
+        thus the mean time between incidents of that scope for one node, one rack, one system. Hours are those watched,
+        outages included; a `FleetModel` counts hours up. Rates take incidents as a Poisson process.
 
         Parameters
         ----------

@@ -121,7 +121,7 @@ class TurnbullEstimate(Grouped):
         return self.quantile(0.5)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per interval, with the survival just after it."""
+        """One row per interval, with its ends in hours and the survival just after it."""
         table = self._table("left", "right", "left_closed", "right_closed", "mass")
         return table.assign(survival=self._survival())
 

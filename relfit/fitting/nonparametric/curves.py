@@ -244,7 +244,7 @@ class StepCurves(Grouped):
         return self.quantile(0.5)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per step: ``time``, ``estimate``, ``standard_error``, ``low``, ``high``, ``at_risk``, ``events``."""
+        """One row per step: ``time`` (hours), ``estimate``, ``standard_error``, ``low``, ``high``, and numbers."""
         return self._table(*_STEPS).rename(columns={"times": "time"})
 
     # ---------------------------------------------------------------- helpers

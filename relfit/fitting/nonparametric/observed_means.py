@@ -66,7 +66,7 @@ class ObservedTimes(Result):
         return f"Observed: {', '.join(parts)}; {count(times, one, many)}{censored}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: ``times``, ``ended``, mean and median with their intervals."""
+        """One row per group: ``times``, ``ended``, mean and median in hours with their intervals."""
         names = ("times", "ended", "mean", "mean_low", "mean_high", "median", "median_low", "median_high")
         frame = pd.DataFrame({name: getattr(self, name) for name in names})
         return pd.concat([key_columns(self.groups), frame], axis=1)

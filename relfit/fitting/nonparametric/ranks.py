@@ -48,7 +48,7 @@ class PlottingPositions(Grouped):
         return f"median ranks of {count(self.times.size, 'failure')} in {count(len(self.groups), 'group')}"
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per failure."""
+        """One row per failure; ``time`` in hours."""
         return self._table("times", "rank", "position", "low", "high").rename(columns={"times": "time"})
 
 

@@ -74,7 +74,8 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
     """Mean time from the first failure of an incident until its last record ends, by scope.
 
     A job that needs all nodes hit waits this long. Incidents of unknown end, or of zero length, are left out; those in
-    progress at the end of observation are censored.
+    progress at the end of observation are censored. An incident that begins on a node already down is one of its own
+    here, but part of that outage in a `FleetModel`.
 
     Parameters
     ----------

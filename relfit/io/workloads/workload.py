@@ -204,7 +204,7 @@ class Workload(Result):
         return (self.headline, *lost, *self.source.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested``, and what else is known."""
+        """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested`` (seconds), ..."""
         return pd.DataFrame(self.columns)
 
     # ---------------------------------------------------------------- selecting

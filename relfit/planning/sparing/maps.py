@@ -73,7 +73,7 @@ class SparingMap(Result):
         return f"Of the points of the map, {', '.join(parts)} are best (GPUs/working GPUs per block)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per point: ``mttr``, ``mtbf``, ``strategy``, ``goodput``, ``cett``, ``spare_blocks``, ``margin``."""
+        """One row per point: ``mttr``, ``mtbf`` (hours), best ``strategy`` and its numbers, ``margin``."""
         evaluation = self.evaluation
         rows, columns = np.meshgrid(self.mttr, self.mtbf, indexing="ij")
         names = ("goodput", "cett", "spare_blocks")

@@ -63,7 +63,7 @@ class BatchRuns(Result):
         return (self.headline, *self.notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per measure."""
+        """One row per measure; times in seconds, as in `BatchRun.summary`."""
         return self.means.reset_index()
 
     def to_dict(self) -> dict[str, Any]:

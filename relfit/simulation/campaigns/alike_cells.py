@@ -1,4 +1,4 @@
-"""`alike`: cells whose mean cannot be distinguished from the best, or is within a share of it."""
+"""`alike`: cells whose mean is like the best; `killed_jobs`: whether runs of batch jobs are over the same jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pandas as pd
 
 from relfit.base.arguments import share
 from relfit.base.errors import ArgumentError
+from relfit.base.text import number
 from relfit.simulation.engine.replications import row_means
 
 
@@ -32,3 +33,18 @@ def alike(samples: pd.DataFrame, level: float, side: float, within: float | None
     limits = {"low": difference - half, "high": difference + half}
     table = pd.DataFrame({"mean": mean, "difference": difference, **limits}, index=samples.index)[close]
     return table.iloc[np.argsort(side * table["mean"].to_numpy(), kind="stable")]
+
+
+def killed_jobs(runs: pd.DataFrame) -> str:
+    """How many jobs were killed at their walltime on average, if that differs between cells; their ends differ then.
+
+    Examples
+    --------
+    >>> killed_jobs(pd.DataFrame({"cell": ["a", "b"], "killed_at_walltime": [190, 365]}))
+    '; by cell, 190 to 365 jobs are killed at their walltime'
+    """
+    if "killed_at_walltime" not in runs:
+        return ""
+    means = runs.groupby("cell")["killed_at_walltime"].mean()
+    low, high = means.min(), means.max()
+    return f"; by cell, {number(low)} to {number(high)} jobs are killed at their walltime" if high > low else ""

@@ -20,7 +20,7 @@ from relfit.base.results import Result
 from relfit.base.text import count, duration_interval, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
-from relfit.simulation.campaigns.alike_cells import alike
+from relfit.simulation.campaigns.alike_cells import alike, killed_jobs
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import row_means, row_statistics
@@ -207,7 +207,8 @@ class CampaignResults(Result):
         others = alike(self.samples(), self.level, -1.0 if most else 1.0).iloc[1:]
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""
-        return f"{text}; {'most' if most else 'least'} {self.output.replace('_', ' ')} {value} at {where}{tied}."
+        what = f"{'most' if most else 'least'} {self.output.replace('_', ' ')}"
+        return f"{text}; {what} {value} at {where}{tied}{killed_jobs(self.runs)}."
 
     @property
     def findings(self) -> tuple[str, ...]:
