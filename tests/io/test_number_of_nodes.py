@@ -82,7 +82,7 @@ def test_every_format_takes_the_number_of_nodes_and_the_window(name: str, tmp_pa
     since, until = log.window.start - pd.Timedelta("2D"), log.window.end + pd.Timedelta("3D")
     said = {"n_nodes": log.n_nodes + 4, "window_start": since, "window_end": until}
     if log.lifetimes is not None or len(log.systems) > 1:
-        with pytest.raises(ArgumentError, match="complete lifetimes|the log names 2 systems"):
+        with pytest.raises(ArgumentError, match=r"complete lifetimes|the log names 2 systems"):
             rf.read(path, **said)
         return
     wider = rf.read(path, **said)
