@@ -137,6 +137,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     node, system, told = _nodes_and_systems(columns, nodes)
     scope, failing = _scopes(columns), columns.failing()
     start, end = columns.instants("start", required=True), columns.instants("end")
+    clocks = columns.one_clock()
     if "duration" in columns:
         length = columns.hours("duration")
         with np.errstate(invalid="ignore"):
@@ -154,7 +155,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         **{"system": system, "node": node, "start": start, "end": end},
         **{"cause": cause, "detail": detail, "scope": scope},
     }
-    said = [columns.taken, *_without_start(columns, start), *columns.questions(), *told]
+    said = [columns.taken, *clocks, *_without_start(columns, start), *columns.questions(), *told]
     columns.table.forget()
     content.forget()
     if not good.all():
@@ -201,6 +202,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     nodes = NodeList.of(columns, folder)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
+    clocks = columns.one_clock()
     words = columns.category("state")
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
@@ -241,6 +243,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     )
     said = [
         columns.taken,
+        *clocks,
         f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "
         f"{int(outages.open.sum())} not over at the end, {count(outages.repeated, 'row')} repeat what was known",
         *told,

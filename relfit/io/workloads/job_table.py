@@ -12,6 +12,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
+from relfit.io.parsing.clocks import same_clock
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.table_rows import rows_of
@@ -84,13 +85,16 @@ def read(
     submit_text, start_text, end_text = column("submit"), column("start"), column("end")
     if submit_text is None:
         raise _missing(content, "submit")
-    submit, dates = _times(submit_text, zone)
+    clocks: dict[str, set[bool]] = {name: set() for name in ("submit", "start", "end")}
+    submit, dates = _times(submit_text, zone, clocks["submit"])
     if (run_text := column("run_time")) is not None:
         run = seconds(run_text)
     elif start_text is not None and end_text is not None:
-        run = _times(end_text, zone)[0] - _times(start_text, zone)[0]
+        run = _times(end_text, zone, clocks["end"])[0] - _times(start_text, zone, clocks["start"])[0]
     else:
         raise _missing(content, "run_time")
+    own = {named[field]: seen for field, seen in clocks.items() if field in named}
+    clock = same_clock(table.columns, own, timezone, content.path)
     state = first_words(column("state"), submit.size)
     rejections.reject(state == "REJECTED", "the scheduler rejected it", "state")
     reject_unfinished(rejections, state, run)
@@ -100,6 +104,7 @@ def read(
     limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
     none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
     user, priority, node_class, keep = column("user"), column("priority"), column("node_class"), ~requeued
+    taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
     told = notes_on_states(state, rejections.kept & keep, requeued)
     rows = JobRows(
         rejections.part(keep),
@@ -110,7 +115,7 @@ def read(
         np.where((limit == -1) | none, np.inf, limit)[keep],
         user=None if user is None else user[keep],
         priority=None if priority is None else numbers(priority)[keep],
-        notes=[*table.notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items()), *told],
+        notes=[*table.notes, f"columns: {taken}", *clock, *told],
         deselected=int(requeued.sum()),
         dates=dates,
         timezone=zone,
@@ -139,12 +144,12 @@ def _missing(content: Content, what: str) -> ReadError:
     )
 
 
-def _times(values: npt.NDArray[np.object_], zone: str) -> tuple[FloatArray, bool]:
+def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
     """Seconds, and whether the column has dates, which are seconds since 1970 then."""
     plain = numbers(values)
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
         return plain, False
-    stamps, missing = instants(values, zone)
+    stamps, missing = instants(values, zone, seen=seen)
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
 
 
