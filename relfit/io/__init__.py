@@ -215,7 +215,10 @@ def _places(path: str | Path | Iterable[str | Path], format: str | None) -> list
     try:
         places = [Path(each) for each in path]
     except TypeError:
-        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder") from None
+        kinds = {type(each).__name__ for each in path} if isinstance(path, Iterable) else set[str]()
+        what = f"a {type(path).__name__} of {' and '.join(sorted(kinds))}" if kinds else repr(path)
+        remedy = "give the name of a file or folder, or one DataFrame: pandas.concat joins several"
+        raise ArgumentError(f"{what} is not a path", remedy=remedy) from None
     if not places:
         raise ArgumentError("there is no path to read", remedy="give the name of a file or folder")
     return [file for place in places for file in _places(place, format)]
