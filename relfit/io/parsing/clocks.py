@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +16,9 @@ _UTC = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 _EXAMPLE, _SHOWN = "Europe/Berlin", "as in "
 
 
-def same_clock(columns: Mapping[str, Any], seen: Mapping[str, set[bool]], zone: str | None, path: Path) -> list[str]:
+def same_clock(
+    columns: Mapping[str, pa.Array | pa.ChunkedArray], seen: Mapping[str, set[bool]], zone: str | None, path: Path
+) -> list[str]:
     """A note where times without a zone are taken as UTC because the others are; a `ReadError` where those are not.
 
     Parameters
@@ -53,7 +54,7 @@ def same_clock(columns: Mapping[str, Any], seen: Mapping[str, set[bool]], zone: 
     )
 
 
-def _zone(column: Any) -> str:
+def _zone(column: pa.Array | pa.ChunkedArray) -> str:
     """The zone of typed times, or an offset from UTC in texts, ``"UTC"`` where there is no other."""
     kind = column.type
     if pa.types.is_timestamp(kind):

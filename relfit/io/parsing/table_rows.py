@@ -90,7 +90,7 @@ def rows_of_frame(frame: pd.DataFrame, path: Path) -> TextTable:
 
 def _arrow(series: pd.Series) -> pa.ChunkedArray:
     if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) in ("datetime", "mixed"):
-        naive = {value.tzinfo is None for value in series if isinstance(value, datetime) and value is not pd.NaT}
+        naive = {value.tzinfo is None for value in series if isinstance(value, datetime) and not pd.isna(value)}
         if len(naive) > 1:  # Arrow would take those without a zone as UTC
             series = series.map(str, na_action="ignore")
     try:

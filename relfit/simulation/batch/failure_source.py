@@ -301,11 +301,10 @@ class ReplayedFailures(Failures):
     def _since(self, zero: pd.Timestamp, begun: float) -> ReplayedFailures:
         """The failures of a log with another instant as second 0, without those that are over by the second `begun`."""
         time = self.time + (pd.Timestamp(self.dates[0]) - zero).total_seconds() if self.dates else self.time
-        over = time + self.repair <= begun
+        stays = time + self.repair > begun
         late = np.maximum(time, begun)
         repair = self.repair - (late - time)
-        own = {"time": late[~over], "node": self.node[~over], "repair": repair[~over]}
-        return replace(self, **own, origin=zero.isoformat())
+        return replace(self, time=late[stays], node=self.node[stays], repair=repair[stays], origin=zero.isoformat())
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
         """The list, a failure of all nodes as one failure of each."""
