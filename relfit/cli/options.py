@@ -76,7 +76,7 @@ class Reading:
     nodeless: Annotated[
         str | None, option("WHAT", "Records without a node and a scope: count as system, node, or ignore.")
     ] = None
-    observed: Annotated[str | None, option("FROM/TO", "Observation window of a table; TO is excluded.")] = None
+    observed: Annotated[str | None, option("FROM/TO", "Observation window; TO is excluded.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
         None
     )

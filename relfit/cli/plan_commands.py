@@ -340,7 +340,7 @@ def show_plan(
     if to.json:
         output.print_json({**plan.to_dict(), "warnings": notes})
         return
-    first = [plan.headline]
+    first = [plan.headline, *filter(None, [plan.extrapolated])]
     if plan.premise:
         first.append(f"This is {plan.premise[:1].lower()}{plan.premise[1:].rstrip(':')}.")
     if not details:

@@ -33,6 +33,7 @@ from relfit.io import (
     table,
     titan,
 )
+from relfit.io.declared_fleet import DECLARATIONS, declared
 from relfit.io.frames import NODELESS, with_nodeless
 from relfit.io.merging import merge
 from relfit.io.parsing.opening import Content, members, size_in_bytes
@@ -63,15 +64,13 @@ READERS = (
 """A reader per format, in the order in which they are tried."""
 
 _OPTIONS = {
-    "n_nodes": "--n-nodes",
-    "population": "--population",
     "failures": "--failures",
     "duration_unit": "--unit",
     "mapping": "--mapping",
-    "window_start": "--observed",
-    "window_end": "--observed",
 }
 """How the command line calls options of tables; others are columns."""
+
+_NO_COLUMNS = ("duration_unit", "node_name", "time_format", "day_first", "decimal")
 
 FORMATS = tuple(reader.name for reader in READERS)
 
@@ -109,7 +108,9 @@ def read(
     mapping : str, Path or dict, optional
         For tables: a TOML file, or its content, with the same keys as `options`.
     **options
-        For tables: ``node="hostname"``, ``start="down_at"`` and so on; see `relfit.io.table_mapping.TableMapping`.
+        For any log: ``n_nodes`` or ``population``, with ``entered`` and ``left``; ``window_start``, ``window_end``;
+        ``system_name``. For tables: ``node="hostname"``, ``start="down_at"`` and so on; see
+        `relfit.io.table_mapping.TableMapping`.
         For raw logs: ``rules``, a TOML file of what counts as a failure, and for some ``year``, ``ends``, ``node`` or
         ``time_origin``. For ``titan``: ``outcome``.
 
@@ -156,7 +157,10 @@ def read(
         reader = _reader(contents[0], format, options)
     if nodeless is not None and "nodeless" in reader.options:
         options["nodeless"] = nodeless
-    return with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **options), nodeless)
+    own = {name: value for name, value in options.items() if name not in DECLARATIONS or name in reader.options}
+    log = with_nodeless(reader.read(contents, strict=strict, timezone=timezone, **own), nodeless)
+    said = {name: value for name, value in options.items() if name not in own and value is not None}
+    return declared(log, said) if said else log
 
 
 def _reader(content: Content, format: str | None, options: dict[str, object]) -> Reader:
@@ -164,11 +168,11 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     if format is not None:
         reader = next(reader for reader in READERS if format == reader.name)
     else:
-        # options that name columns mean a table, whatever the file looks like; a unit names no column
-        naming = set(options) - {"duration_unit"}
+        # options that name columns mean a table, whatever the file looks like
+        naming = set(options) - {*_NO_COLUMNS, *DECLARATIONS}
         taking = [each for each in READERS if each is relfit_parquet.READER or naming <= set(each.options)]
         reader = next(each for each in (*taking, *READERS) if each.recognises(content))
-    further = [name for name in options if name not in reader.options]
+    further = [name for name in options if name not in (*reader.options, *DECLARATIONS)]
     if further and reader is not table.READER:
         if set(further) & set(table.READER.options):
             raise ReadError(
@@ -211,7 +215,10 @@ def _places(path: str | Path | Iterable[str | Path], format: str | None) -> list
     try:
         places = [Path(each) for each in path]
     except TypeError:
-        raise ArgumentError(f"{path!r} is not a path", remedy="give the name of a file or folder") from None
+        kinds = {type(each).__name__ for each in path} if isinstance(path, Iterable) else set[str]()
+        what = f"a {type(path).__name__} of {' and '.join(sorted(kinds))}" if kinds else repr(path)
+        remedy = "give the name of a file or folder, or one DataFrame: pandas.concat joins several"
+        raise ArgumentError(f"{what} is not a path", remedy=remedy) from None
     if not places:
         raise ArgumentError("there is no path to read", remedy="give the name of a file or folder")
     return [file for place in places for file in _places(place, format)]

@@ -45,8 +45,9 @@ def listed(
     watched_from = entered.fillna(first)
     watched_from = watched_from.where(watched_from >= first, first)
     window = Window(first, last, window.start_known or all_entered, window.end_known or all_left)
+    systems = seen["system"].astype(object).unique()
     declared = population_frame(
-        system=columns.category("system", columns.mapping.system_name),
+        system=columns.category("system", str(systems[0]) if len(systems) == 1 else columns.mapping.system_name),
         node=node,
         entered=watched_from,
         left=left.fillna(last),

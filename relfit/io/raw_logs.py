@@ -22,7 +22,7 @@ from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import REJECTED_COLUMNS, Source
 
 _SHOWN = 200
-_SYSTEM = "system"
+SYSTEM = "system"
 
 
 @dataclass
@@ -92,7 +92,7 @@ class RawFailures:
     end_cut: Any = False
     detail: Any = None
     scope: Any = None
-    system: str = _SYSTEM
+    system: str = SYSTEM
     attributes: dict[str, Any] = field(default_factory=dict)
     start_cut: Any = False
 

@@ -13,24 +13,21 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.errors import ReadError, Remedy
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
+from relfit.io.declared_fleet import declared_window, observed
 from relfit.io.frames import (
     events_frame,
     lifetimes_frame,
-    open_outages,
-    outside_window,
     population_frame,
     seen_population,
     source_of,
-    text_column,
 )
 from relfit.io.life_flags import UNFLAGGED, ended
 from relfit.io.lines_as_rows import rows_of_lines
-from relfit.io.listed_nodes import listed
 from relfit.io.node_list import NodeList, differing_in_case
-from relfit.io.number_of_nodes import filled_up, of_all_files, refuse_a_list_too
+from relfit.io.number_of_nodes import of_all_files
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
@@ -40,12 +37,11 @@ from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import pair_codes, pairs
+from relfit.log.tables import pair_codes
 
 _NAME = "table"
 _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
-_LONGEST_WINDOW = 290  # years; the range of nanoseconds
 _LONGEST_WORD = 40
 _NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
@@ -141,6 +137,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     node, system, told = _nodes_and_systems(columns, nodes)
     scope, failing = _scopes(columns), columns.failing()
     start, end = columns.instants("start", required=True), columns.instants("end")
+    clocks = columns.one_clock()
     if "duration" in columns:
         length = columns.hours("duration")
         with np.errstate(invalid="ignore"):
@@ -158,7 +155,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         **{"system": system, "node": node, "start": start, "end": end},
         **{"cause": cause, "detail": detail, "scope": scope},
     }
-    said = [columns.taken, *_without_start(columns, start), *columns.questions(), *told]
+    said = [columns.taken, *clocks, *_without_start(columns, start), *columns.questions(), *told]
     columns.table.forget()
     content.forget()
     if not good.all():
@@ -205,6 +202,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     nodes = NodeList.of(columns, folder)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
+    clocks = columns.one_clock()
     words = columns.category("state")
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
@@ -245,6 +243,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     )
     said = [
         columns.taken,
+        *clocks,
         f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "
         f"{int(outages.open.sum())} not over at the end, {count(outages.repeated, 'row')} repeat what was known",
         *told,
@@ -268,57 +267,16 @@ def _log(
     """
     rejections, mapping = columns.rejections, columns.mapping
     seen = events if seen is None else seen
-    start_known, end_known = mapping.window_start is not None, mapping.window_end is not None
-    first = instant(mapping.window_start, columns.zone) if start_known else seen["start"].min()
-    last = instant(mapping.window_end, columns.zone) if end_known else latest
-    if last < first or (start_known and end_known and first == last):
-        raise ArgumentError(
-            f"the window ends at {last} before it starts at {first}",
-            remedy=Remedy("correct window_start or window_end", "correct --observed FROM/TO"),
-        )
-    tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
-    if latest <= tomorrow < last:  # a simulated log may have its records there, too
-        raise ArgumentError(
-            f"the window ends on {last:%Y-%m-%d}, which is still to come",
-            remedy=Remedy("give window_end the last time that the log covers", "end --observed FROM/TO with the log"),
-        )
-    if last.year - first.year > _LONGEST_WINDOW:
-        raise ReadError(
-            f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
-            path=content.path,
-            remedy=Remedy(
-                "correct the years, or declare a window with window_start and window_end",
-                "correct the years, or declare a window with --observed FROM/TO",
-            ),
-        )
-    window = Window(first, last, start_known, end_known)
-    population = seen_population(seen, first, last, end_known=end_known, keep=list(attributes))
-    order = columns.order_note
-    if mapping.n_nodes is not None:
-        refuse_a_list_too(mapping)
-        population = filled_up(population, mapping.n_nodes, window)
-    if nodes is not None:
-        population, window, order, dated = listed(columns, nodes, population, window, len(events))
-        said += dated
-    outside, left_out, beyond = outside_window(events["start"], window, columns.zone, mapping.window_end)
-    said = [said[0], *columns.table.notes, *([order] if order else []), *said[1:]]
-    if len(population) == 1 and len(events) > 1 and mapping.node_name is None:
+    window = declared_window(columns, Window(seen["start"].min(), latest))
+    there = seen_population(seen, window.start, window.end, end_known=window.end_known, keep=list(attributes))
+    fleet = observed(columns, nodes, events, there, window)
+    said = [said[0], *columns.table.notes, *filter(None, [fleet.order_note]), *said[1:]]
+    if len(fleet.population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
-    gone = (population["left"] < population["entered"]).to_numpy()
-    if gone.any():
-        absent = pairs(events).isin(pairs(population[gone])) & ~outside
-        left_out += [("of nodes that were not there within the window", int(absent.sum()))] if absent.any() else []
-        outside |= absent
-        population = population[~gone].reset_index(drop=True)
-        population = population.assign(**{name: text_column(population[name]) for name in ("system", "node")})
-        said.append(f"{count(int(gone.sum()), 'node')} of the list were not there within the window")
-    said += beyond
-    events = events[~outside].reset_index(drop=True) if outside.any() else events
-    events, still = open_outages(events, population, window.end)
-    said += still
+    said += fleet.notes
     rows_kept = int(rejections.kept.sum())
-    source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, left_out)
-    return FailureLog(events, population, window, rejections.frame(), source)
+    source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, fleet.left_out)
+    return FailureLog(fleet.events, fleet.population, fleet.window, rejections.frame(), source)
 
 
 def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
@@ -20,6 +21,7 @@ from relfit.base.errors import ReadError, Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
 from relfit.io.life_flags import flag_of_lives
+from relfit.io.parsing.clocks import same_clock
 from relfit.io.parsing.flag_words import flags
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
@@ -49,19 +51,8 @@ _MOST_WORSE = 8
 _SHORTEST = 3  # letters of a name that may be a part of a column's
 _MOST_STATES = 4  # different texts in a column of states (up, down)
 PARTS = (
-    "slot",
-    "bay",
-    "disk",
-    "drive",
-    "gpu",
-    "device",
-    "dimm",
-    "port",
-    "blade",
-    "serial",
-    "serial_number",
-    "sn",
-    "uuid",
+    *("slot", "bay", "disk", "drive", "gpu", "device", "dimm", "port", "blade"),
+    *("serial", "serial_number", "sn", "uuid"),
 )
 """Columns of units within a node."""
 _NO_NODE = ("null", "none", "nil", "n/a", "nan", "-", "(null)", "<null>")
@@ -87,6 +78,8 @@ class Columns:
     zone: str
     day_first: bool | None = None
     order_note: str = ""
+    clocks: dict[str, set[bool]] = dataclass_field(default_factory=dict)
+    """Whether times of a column name a zone, and whether some name none; filled in by `instants`."""
 
     @classmethod
     def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
@@ -305,6 +298,7 @@ class Columns:
             day_first=self.day_first,
             origin=origin,
             unit=mapping.time_unit or "hours",
+            seen=self.clocks.setdefault(column, set()),
         )
         wrong = np.flatnonzero(bad)
         if wrong.size and not required:
@@ -314,6 +308,10 @@ class Columns:
         if required:
             self.rejections.reject(times.isna().to_numpy() & ~bad, "no time", column)
         return times
+
+    def one_clock(self) -> list[str]:
+        """A note where times without a zone were taken as the others; a `ReadError` where they cannot be."""
+        return same_clock(self.table.columns, self.clocks, self.mapping.timezone, self.rejections.path)
 
     def _cell(self, field: str, row: int) -> str:
         return cell_text(self.values(field)[row])

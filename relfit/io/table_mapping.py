@@ -100,6 +100,7 @@ _AMBIGUOUS = {
 _LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
 _DECIMAL = re.compile(r"-?\d+(,\d+)?|-?[1-9]\d{0,2}(\.\d{3})+,\d+")
 _LOOKED_AT = 1000  # rows
+_REMEDIES = {"int": "give a whole number, as 128", "bool": "give true or false", "literal": "give one of these"}
 
 
 class TableMapping(BaseModel):
@@ -202,7 +203,9 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
-        remedy = "give the name of a column" + (f"; {WINDOW}" if name == "observed" else "")
+        of_column = "give the name of a column" if name in (*COMMON_NAMES, "rack", "entered", "left") else "give text"
+        remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
+        remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
     if mapping.population is None and (mapping.entered or mapping.left):
         raise ArgumentError(

@@ -21,6 +21,7 @@ from relfit.log.outages import of_whole_system
 from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
 
 __all__ = ["FailureLog", "Source", "Window"]
+_MOST_NAMED = 8  # values in an error
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +127,13 @@ class FailureLog(Tables):
         several = isinstance(wanted, Iterable) and not isinstance(wanted, (str, bytes))
         values: list[object] = list(cast("Iterable[object]", wanted)) if several else [wanted]
         text = {str(v) for v in values if v is not None}
+        alike = {spelling for v in values if v is not None for spelling in _spellings(v)}
         missing = any(v is None for v in values)
 
         def hit(series: pd.Series) -> BoolArray:
             kinds = series.astype("category").cat
-            named = np.append([str(category) in text for category in kinds.categories], missing).astype(np.bool_)
-            return named[kinds.codes.to_numpy()]
+            named = [any(each in alike for each in _spellings(category)) for category in kinds.categories]
+            return np.append(named, missing).astype(np.bool_)[kinds.codes.to_numpy()]
 
         tables = self.tables
         places = [name for name, frame in tables.items() if column in frame.columns]
@@ -154,8 +156,9 @@ class FailureLog(Tables):
                 log = replace(self, lifetimes=lives.assign(observed=ended))
                 return log._cut(chosen.get("events"), self.population, None, what)
         if not any(mask.any() for mask in chosen.values()):
-            present = pd.concat([tables[n][column].astype(str) for n in places]).unique()[:8]
-            remedy = f"its values are {', '.join(map(str, present))}"
+            present = pd.concat([tables[n][column].dropna().astype(str) for n in places]).unique()
+            further = f", ... ({len(present):,} in all)" if len(present) > _MOST_NAMED else ""
+            remedy = f"its values are {', '.join(map(str, present[:_MOST_NAMED]))}{further}"
             raise ArgumentError(f"nothing in this log has {shown}", remedy=remedy)
         population = self.population
         if "lifetimes" in chosen and "population" not in chosen and not len(self.events):
@@ -430,6 +433,13 @@ class FailureLog(Tables):
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.events.head(5).to_html(escape=True, index=False)}"
+
+
+def _spellings(value: object) -> tuple[str, ...]:
+    """The text of a value, and that of its whole number: 7.0 is 7, too."""
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(value), str(int(value))
+    return (str(value),)
 
 
 def _iso(stamp: pd.Timestamp) -> str | None:

@@ -48,6 +48,8 @@ class Plan(Result, kw_only=True):
         Assumptions of the plan.
     premise : str
         The job, its failures and its spares, as the opening of the headline.
+    extrapolated : str
+        A sentence if it is for more nodes than the fleet of its parameters has; else empty.
     """
 
     mtbf: float
@@ -56,6 +58,7 @@ class Plan(Result, kw_only=True):
     n_draws: int = 0
     assumptions: tuple[str, ...] = ()
     premise: str = ""
+    extrapolated: str = ""
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -70,12 +73,31 @@ class Plan(Result, kw_only=True):
     @property
     def findings(self) -> tuple[str, ...]:
         """All sentences, the headline first."""
-        return (self.headline, *self.remarks)
+        return (self.headline, *filter(None, [self.extrapolated]), *self.remarks)
 
     @property
     def shown(self) -> pd.DataFrame:
         """The table for a screen."""
         return self.to_frame()
+
+
+def beyond_fleet(source: object, nodes: int | None) -> str:
+    """A sentence if `nodes` are more than the fleet has of which `source`, if parameters, tells; else empty.
+
+    Examples
+    --------
+    >>> from relfit.fleet.calibration import Parameters
+    >>> print(beyond_fleet(Parameters(mtbf="2000h", fleet={"nodes": 128}), 1000))
+    1,000 nodes are more than the 128 of the parameters' fleet: the plan extrapolates, most of all failures of \
+several nodes at once.
+    """
+    fleet = getattr(getattr(source, "fleet", None), "nodes", None)
+    if nodes is None or fleet is None or nodes <= fleet:
+        return ""
+    return (
+        f"{nodes:,} nodes are more than the {fleet:,} of the parameters' fleet: the plan extrapolates, most of all "
+        "failures of several nodes at once."
+    )
 
 
 def of_stable_period(source: object) -> bool:

@@ -134,7 +134,7 @@ def system_of_estimates(
     """
     sources, names = positions_of(groups, nodes)
     estimated: BoolArray = kind[sources] >= 0
-    rows = np.arange(sources.size)
+    wanted, rows = sources.size, np.arange(sources.size)
     fleet = None
     if not estimated.all():
         if missing == "error":
@@ -166,7 +166,7 @@ def system_of_estimates(
         components.append(Component(fleet.family.unchecked(*array.T.copy()), places))
         sources = np.where(own < 0, -1, sources)
     hours = duration_array(ages, "age", unit)
-    if hours.ndim and rows.size and hours.size > rows.max():
+    if hours.ndim == 1 and hours.size == wanted:
         hours = hours[rows]  # without those of nodes that are dropped
     checked = ages_in_hours(hours, names.size, names, longest=longest_age)
     carried = None if origin is None else sources

@@ -73,14 +73,16 @@ def test_failures_of_a_log_name_their_dates_and_columns(config, tmp_path, capsys
     for options in ([], ["--runs", "2"]):
         assert main(["simulate", "batch", str(config), *options]) == 0
         said = " ".join(capsys.readouterr().out.split())
-        assert "Failures are those of the log from 2024-03-03 to 2024-03-13. The run goes on for" in said
+        assert "from 2024-03-03 to 2024-03-13, whose start is second 0 of the jobs. The run goes on for" in said
     config.write_text(plain.replace('"log"', '"replay"') + 'columns = { node = "Host" }\n')
     assert main(["simulate", "batch", str(config)]) == 2
     assert "have no columns to name" in capsys.readouterr().err
     config.write_text(plain + 'columns = { start = "Out from", end = "Out to" }\n[simulation]\nuntil = "5 days"\n')
     assert main(["simulate", "batch", str(config), "--json"]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
-    assert "Failures are those of the log from 2024-03-03 to 2024-03-08." in findings
+    assert (
+        "Failures are those of the log from 2024-03-03 to 2024-03-08, whose start is second 0 of the jobs." in findings
+    )
 
 
 def test_tables_on_the_terminal_are_in_hours(config, capsys):

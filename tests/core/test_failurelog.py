@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -105,6 +106,21 @@ def test_lives_that_ended_by_an_excluded_cause_are_censored() -> None:
 def test_what_selects_nothing_is_an_error(fleet: FailureLog, condition: dict[str, object], message: str) -> None:
     with pytest.raises(rf.ArgumentError, match=message):
         fleet.where(condition)
+
+
+def test_numbers_select_whatever_their_spelling() -> None:
+    """Nodes 1 and 2 of a column of floats, and an attribute with values 1 and 2.5."""
+    table = pd.DataFrame({"node": [1.0, 2.0], "start": ["2024-01-01", "2024-01-02"], "slot": [1.0, 2.5]})
+    log = rf.read(table)
+    for same in (1, 1.0, "1", np.float32(1.0)):
+        assert log.where(node=same).population["node"].tolist() == ["1"]
+        assert log.without(node=same).population["node"].tolist() == ["2"]
+    assert [len(log.where(slot=value)) for value in (1, 1.0, 2.5)] == [1, 1, 1]
+
+
+def test_of_many_values_an_error_names_some_and_their_number() -> None:
+    with pytest.raises(rf.ArgumentError, match=r"its values are (n\d{3}, ){8}\.\.\. \(512 in all\)$"):
+        rf.datasets.load("white").where(node="9999")
 
 
 def test_adjoining_periods_add_up(fleet: FailureLog) -> None:

@@ -115,7 +115,8 @@ def test_a_part_of_lives_has_its_own_nodes_only(tmp_path: Path) -> None:
 
 
 def test_dates_of_a_ticket_system(tmp_path: Path) -> None:
-    log = rf.read(written(tmp_path, "jira.csv", "node,start\nn1,03/May/24 2:05 PM\nn2,10/Oct/2000:13:55:36 -0700\n"))
+    text = "node,start\nn1,03/May/24 2:05 PM\nn2,10/Oct/2000:13:55:36 -0700\n"
+    log = rf.read(written(tmp_path, "jira.csv", text), timezone="UTC")
     starts = log.events["start"].dt.strftime("%Y-%m-%d %H:%M").tolist()
     assert sorted(starts) == ["2000-10-10 20:55", "2024-05-03 14:05"]
 

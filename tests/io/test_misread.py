@@ -134,7 +134,7 @@ def test_no_time_is_guessed(tmp_path, text):
     ],
 )
 def test_one_spelling_among_others_is_read_and_spoils_nothing(tmp_path, text, expected):
-    log = rf.read(write(tmp_path, f'node,start\na,2024-04-01 10:00\nb,"{text}"\nc,2024-04-02\n'))
+    log = rf.read(write(tmp_path, f'node,start\na,2024-04-01 10:00\nb,"{text}"\nc,2024-04-02\n'), timezone="UTC")
     assert starts(log) == ["2024-04-01T10:00:00+00:00", pd.Timestamp(expected).isoformat(), "2024-04-02T00:00:00+00:00"]
 
 

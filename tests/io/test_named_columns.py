@@ -35,3 +35,27 @@ def test_a_rack_may_be_in_the_list_of_nodes(tmp_path: Path) -> None:
     assert log.population.set_index("node")["rack"].to_dict() == {"a": "l0", "b": "l0", "c": "l1"}
     with pytest.raises(rf.ReadError, match="no column 'shelf' for rack"):
         rf.read(path, population=nodes, rack="shelf")
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"),
+    [
+        ({"n_nodes": "ten"}, "give a whole number"),
+        ({"n_nodes": 2.5}, "give a whole number"),
+        ({"day_first": "maybe"}, "give true or false"),
+        ({"decimal": ";"}, "'.' or ','; give one of these"),
+        ({"system_name": 3}, "give text"),
+        ({"start": 3}, "give the name of a column"),
+    ],
+)
+def test_a_wrong_value_of_an_option_is_told_by_its_kind(option: dict[str, object], remedy: str) -> None:
+    with pytest.raises(rf.ArgumentError, match=remedy):
+        rf.read(pd.DataFrame({"node": ["a"], "start": ["2024-01-01"]}), **option)
+
+
+def test_several_tables_in_memory_are_not_printed() -> None:
+    table = pd.DataFrame({"node": ["a"], "start": ["2024-01-01"]})
+    with pytest.raises(rf.ArgumentError) as caught:
+        rf.read([table, table])
+    assert str(caught.value).startswith("a list of DataFrame is not a path; ")
+    assert "pandas.concat joins several" in str(caught.value)

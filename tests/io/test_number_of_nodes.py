@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.io import FORMATS
+from tests.io.made import good_files
 
 WINDOW = {"window_start": "2024-01-01", "window_end": "2024-07-01"}
 FIRST = "node,start,end\nn1,2024-01-10,2024-01-11\nn2,2024-02-10,2024-02-11\nn3,2024-03-10,2024-03-11\n"
@@ -58,6 +61,66 @@ def test_merged_logs_have_the_largest_number_of_nodes_of_any(files: list[Path], 
 
 def test_options_of_tables_are_named_where_they_do_not_apply(files: list[Path], tmp_path: Path) -> None:
     place = rf.write(rf.read(files), tmp_path / "log.parquet")
-    with pytest.raises(rf.ReadError, match="n_nodes: for tables only, and this is relfit") as caught:
-        rf.read(place, n_nodes=10)
-    assert "leave out --n-nodes" in caught.value.in_options()
+    with pytest.raises(rf.ReadError, match="failures: for tables only, and this is relfit") as caught:
+        rf.read(place, failures="cause=disk")
+    assert "leave out --failures" in caught.value.in_options()
+
+
+EVENTS = (
+    "Cluster|ClusterNodes|NodeName|TimeStart|TimeEnd|State|StateRaw|Reason|User\n"
+    "c||n1|2024-01-10T00:00:00|2024-01-11T00:00:00|DOWN*|1|Kernel panic|root\n"
+    "c||n2|2024-02-10T00:00:00|2024-02-11T00:00:00|DOWN*|1|PSU fault|root\n"
+    "c||n3|2024-03-10T00:00:00|Unknown|DOWN*|1|PSU fault|root\n"
+)
+LIST = "Node,rack\nn1,a\nn2,a\nn3,b\nn4,b\nn5,b\n"
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_takes_the_number_of_nodes_and_the_window(name: str, tmp_path: Path) -> None:
+    path = good_files(tmp_path)[name]
+    log = rf.read(path)
+    since, until = log.window.start - pd.Timedelta("2D"), log.window.end + pd.Timedelta("3D")
+    said = {"n_nodes": log.n_nodes + 4, "window_start": since, "window_end": until}
+    if log.lifetimes is not None or len(log.systems) > 1:
+        with pytest.raises(ArgumentError, match=r"complete lifetimes|the log names 2 systems"):
+            rf.read(path, **said)
+        return
+    wider = rf.read(path, **said)
+    assert (wider.source.format, wider.n_nodes) == (log.source.format, log.n_nodes + 4)
+    assert (wider.window.start, wider.window.end, wider.window.end_known) == (since, until, True)
+    assert len(wider) == len(log)
+    assert set(wider.population["declared"].tail(4)) == {True}
+
+
+def test_slurm_takes_a_list_of_nodes_a_number_and_a_window(tmp_path: Path) -> None:
+    """Five nodes for 182 days, less the days down: 1 and 1, and 113 of the outage that goes on."""
+    (tmp_path / "events.txt").write_text(EVENTS, encoding="utf-8")
+    (tmp_path / "nodes.csv").write_text(LIST, encoding="utf-8")
+    path, nodes = tmp_path / "events.txt", tmp_path / "nodes.csv"
+    by_list, by_number = rf.read(path, population=nodes, **WINDOW), rf.read(path, n_nodes=5, **WINDOW)
+    for log in (by_list, by_number):
+        assert (log.source.format, log.systems, log.n_nodes, len(log)) == ("slurm_events", ("c",), 5, 3)
+        assert log.question is None
+        node = rf.calibrate(log, parts=("mtbf",), period="all", at="long run").mtbf.node
+        assert node is not None
+        assert node.exposure == (5 * 182 - 2 - 113) * 24
+    assert by_list.where(rack="b").n_nodes == 3
+    part = rf.read(path, n_nodes=5, window_start="2024-02-01", window_end="2024-03-01", timezone="Europe/Berlin")
+    assert (len(part), part.n_nodes, str(part.window.start)) == (1, 5, "2024-02-01 00:00:00+01:00")
+    assert part.source.left_out == (("before the declared start", 1), ("after the declared end", 1))
+    with pytest.raises(ArgumentError, match="names 3 nodes"):
+        rf.read(path, n_nodes=2)
+    with pytest.raises(rf.ReadError, match="node_name: for tables only, and this is slurm_events"):
+        rf.read(path, node_name="n1")
+
+
+def test_a_log_that_names_no_system_takes_one(tmp_path: Path) -> None:
+    header = "JobID|State|End|NodeList\n"
+    (tmp_path / "jobs.txt").write_text(
+        f"{header}1|NODE_FAIL|2024-01-10T00:00:00|n1\n2|COMPLETED|2024-02-10T00:00:00|n2\n"
+    )
+    log = rf.read(tmp_path / "jobs.txt", system_name="atlas", n_nodes=4)
+    assert (log.systems, log.n_nodes, len(log)) == (("atlas",), 4, 1)
+    (tmp_path / "events.txt").write_text(EVENTS, encoding="utf-8")
+    with pytest.raises(ArgumentError, match="this log names its systems, c"):
+        rf.read(tmp_path / "events.txt", system_name="atlas")

@@ -244,6 +244,10 @@ def test_systems_of_fits():
     dropped = rf.system_from_fits(fits, missing="drop", ages=[1.0, 2.0, 3.0, 4.0])
     assert dropped.names.tolist() == ["n1", "n2", "n3"]
     assert dropped.ages.tolist() == [1.0, 2.0, 3.0]
+    with pytest.raises(ArgumentError, match="2 nodes, but 3 ages"):
+        rf.system_from_fits(fits, nodes=["n1", "n2"], ages=[1.0, 2.0, 3.0])
+    with pytest.raises(ArgumentError, match="3 nodes, but 5 ages"):
+        rf.system_from_fits(fits, missing="drop", ages=[1.0, 2.0, 3.0, 4.0, 5.0])
     pooled = rf.system_from_fits(fits, missing="pool", family="weibull")
     assert pooled.n_nodes == 4
     assert pooled.sources.tolist() == [0, 1, 2, -1]

@@ -152,6 +152,32 @@ def test_sacct(tmp_path: Path) -> None:
     assert any(note.startswith("1 job stopped at their walltime") for note in notes)
 
 
+@pytest.mark.parametrize("columns", [{}, {"nodes": "nodes"}])
+def test_a_table_keeps_the_last_run_of_a_requeued_job_as_sacct_does(tmp_path: Path, columns: dict[str, str]) -> None:
+    """Its column `nodes` is not Slurm's; job 2 ran for 1 hour until its node failed, then for 3."""
+    rows = [
+        "jobid,submit,start,end,nodes,state",
+        "1,2024-03-01T10:00:00,2024-03-01T10:00:00,2024-03-01T12:00:00,4,COMPLETED",
+        "2,2024-03-01T10:30:00,2024-03-01T11:00:00,2024-03-01T12:00:00,2,NODE_FAIL",
+        "2,2024-03-01T12:00:00,2024-03-01T13:00:00,2024-03-01T16:00:00,2,COMPLETED",
+        "3,2024-03-01T12:30:00,,,1,PENDING",
+        "4,2024-03-01T13:00:00,2024-03-01T13:00:00,2024-03-01T13:30:00,1,TIMEOUT",
+    ]
+    table = rf.read_workload(written(tmp_path, "jobs.csv", "\n".join(rows)), **columns)
+    lines = [row.replace("nodes,", "NNodes,").replace(",", "|") for row in rows]
+    sacct = rf.read_workload(written(tmp_path, "sacct.txt", "\n".join(lines)))
+    assert (table.source.format, sacct.source.format) == ("table", "slurm")
+    for jobs in (table, sacct):
+        assert jobs.to_frame()[["job_id", "submit", "nodes", "run_time"]].to_numpy().tolist() == [
+            [1, 0.0, 4, 7200.0],
+            [2, 1800.0, 2, 10800.0],
+            [4, 10800.0, 1, 1800.0],
+        ]
+        assert reasons(jobs) == [[5, "had not started"]]
+        assert (jobs.source.rows_read, jobs.source.rows_deselected) == (5, 1)
+        assert "1 run that ended in a requeue left out: the last run of a job stands" in jobs.source.notes
+
+
 def test_sacct_of_raw_numbers_and_processors(tmp_path: Path) -> None:
     text = "JobIDRaw|Submit|ElapsedRaw|TimelimitRaw|NCPUS|State|Priority\n7|2024-03-01T10:00:00|90|2|9|COMPLETED|55\n"
     path = written(tmp_path, "sacct", text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,10 @@ def rows_of_frame(frame: pd.DataFrame, path: Path) -> TextTable:
 
 
 def _arrow(series: pd.Series) -> pa.ChunkedArray:
+    if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) in ("datetime", "mixed"):
+        naive = {value.tzinfo is None for value in series if isinstance(value, datetime) and not pd.isna(value)}
+        if len(naive) > 1:  # Arrow would take those without a zone as UTC
+            series = series.map(str, na_action="ignore")
     try:
         array = pa.Array.from_pandas(series)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

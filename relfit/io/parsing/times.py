@@ -74,6 +74,7 @@ def instants(
     day_first: bool | None = None,
     origin: pd.Timestamp | None = None,
     unit: str = "hours",
+    seen: set[bool] | None = None,
 ) -> tuple[pd.Series, BoolArray]:
     """Instants in UTC, and which values are present but no time.
 
@@ -96,6 +97,8 @@ def instants(
         Numbers are times since then, in `unit`.
     unit : str
         Unit of numbers with an `origin`.
+    seen : set of bool, optional
+        To it is added whether times name a zone (True), and whether some name none (False).
 
     Examples
     --------
@@ -110,7 +113,7 @@ def instants(
         array = array.combine_chunks()
     there = pc.is_valid(array).to_numpy(zero_copy_only=False)
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return _typed(array, there, zone)
+        return _typed(array, there, zone, seen)
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         numbers = pc.cast(array, pa.float64(), safe=False).to_numpy(zero_copy_only=False).astype(float)
         exact = array if pa.types.is_integer(kind) else None
@@ -125,10 +128,10 @@ def instants(
         times, _ = _epochs(numbers, time_format, _whole(text))
         return times, there & times.isna().to_numpy()
     if time_format is not None:
-        times = _by_format(as_text_array(text), zone, time_format)
+        times = _by_format(as_text_array(text), zone, time_format, seen)
         return times, there & times.isna().to_numpy()
     stamps = parse_stamps(text, bool(day_first))
-    return _in_utc(stamps, zone), there & ~stamps.good
+    return _in_utc(stamps, zone, seen), there & ~stamps.good
 
 
 def are_times(
@@ -170,7 +173,7 @@ def are_dates(values: pa.Array | pa.ChunkedArray) -> bool:
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
-def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, BoolArray]:
+def _typed(array: pa.Array, there: BoolArray, zone: str, seen: set[bool] | None) -> tuple[pd.Series, BoolArray]:
     kind = array.type
     aware = pa.types.is_timestamp(kind) and kind.tz is not None
     integers = pc.cast(pc.cast(array, pa.int32()) if pa.types.is_date32(kind) else array, pa.int64())
@@ -181,11 +184,13 @@ def _typed(array: pa.Array, there: BoolArray, zone: str) -> tuple[pd.Series, Boo
     stamps = Stamps(len(array))
     stamps.good, stamps.absolute = good, good & aware
     stamps.clock = np.where(good, values, 0) * step
-    return _in_utc(stamps, zone), there & ~good
+    return _in_utc(stamps, zone, seen), there & ~good
 
 
-def _in_utc(stamps: Stamps, zone: str) -> pd.Series:
+def _in_utc(stamps: Stamps, zone: str, seen: set[bool] | None) -> pd.Series:
     """Time stamps as instants; those without a zone are in `zone`."""
+    if seen is not None:
+        seen |= {named for named in (True, False) if (stamps.good & (stamps.absolute == named)).any()}
     if zone != "UTC":
         local = stamps.good & ~stamps.absolute
         clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
@@ -251,7 +256,7 @@ def _since(numbers: FloatArray, there: BoolArray, origin: pd.Timestamp, unit: st
     return since_1970(rounded + begin, usable), there & ~usable
 
 
-def _by_format(text: pa.Array, zone: str, time_format: str) -> pd.Series:
+def _by_format(text: pa.Array, zone: str, time_format: str, seen: set[bool] | None) -> pd.Series:
     texts = pd.Series(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text).to_pandas(), dtype=object)
     try:
         aware = "%z" in time_format or "%Z" in time_format
@@ -260,6 +265,8 @@ def _by_format(text: pa.Array, zone: str, time_format: str) -> pd.Series:
         raise ArgumentError(
             f"time_format {time_format!r}: {error}", remedy="use codes such as %d.%m.%Y %H:%M"
         ) from None
+    if seen is not None:
+        seen.add(isinstance(times.dtype, pd.DatetimeTZDtype))
     if isinstance(times.dtype, pd.DatetimeTZDtype):
         return localised(times.dt.tz_convert("UTC").dt.tz_localize(None), "UTC")
     return localised(times, zone)

@@ -50,7 +50,8 @@ def read_workload(
         Zone of dates without one; UTC by default.
     **columns : str
         For tables, the names of columns: ``submit="queued_at"``, and in the same way ``job_id``, ``nodes`` or
-        ``processors``, ``run_time`` or ``start`` and ``end``, ``requested``, ``user``, ``priority``, ``node_class``.
+        ``processors``, ``run_time`` or ``start`` and ``end``, ``requested``, ``user``, ``priority``, ``state``,
+        ``node_class``.
 
     Returns
     -------

@@ -12,11 +12,13 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
+from relfit.io.parsing.clocks import same_clock
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone, instants
 from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
+from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
 from relfit.io.workloads.workload import Workload
 
 NAME = "table"
@@ -33,10 +35,10 @@ _SPELLINGS = {
     "priority": ("priority",),
     "node_class": ("node_class",),
     "workload": ("workload_name",),
-    "state": ("final_state",),
+    "state": ("final_state", "state", "end_state", "job_state"),
 }
 _OURS, _TEXTS = ("job_id", "submit", "nodes", "run_time"), ("job_id", "user", "node_class")
-COLUMNS = tuple(name for name in _SPELLINGS if name not in ("workload", "state"))
+COLUMNS = tuple(name for name in _SPELLINGS if name != "workload")
 """Fields whose columns a user can name."""
 
 
@@ -57,7 +59,8 @@ def read(
 
     Times of submission, start and end are seconds, or dates in `timezone` (by default UTC), counted from the first
     submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column of run times they are end minus
-    start. A walltime of -1, or an empty one, is none.
+    start. A walltime of -1, or an empty one, is none. Of a job that was requeued, by its state, the last run stands,
+    with the first time of submission.
 
     Raises
     ------
@@ -82,32 +85,41 @@ def read(
     submit_text, start_text, end_text = column("submit"), column("start"), column("end")
     if submit_text is None:
         raise _missing(content, "submit")
-    submit, dates = _times(submit_text, zone)
+    clocks: dict[str, set[bool]] = {name: set() for name in ("submit", "start", "end")}
+    submit, dates = _times(submit_text, zone, clocks["submit"])
     if (run_text := column("run_time")) is not None:
         run = seconds(run_text)
     elif start_text is not None and end_text is not None:
-        run = _times(end_text, zone)[0] - _times(start_text, zone)[0]
+        run = _times(end_text, zone, clocks["end"])[0] - _times(start_text, zone, clocks["start"])[0]
     else:
         raise _missing(content, "run_time")
-    if (state := column("state")) is not None:
-        rejections.reject(state == "REJECTED", "the scheduler rejected it", "final_state")
+    own = {named[field]: seen for field, seen in clocks.items() if field in named}
+    clock = same_clock(table.columns, own, timezone, content.path)
+    state = first_words(column("state"), submit.size)
+    rejections.reject(state == "REJECTED", "the scheduler rejected it", "state")
+    reject_unfinished(rejections, state, run)
+    names = _job_ids(column("job_id"), column("workload"), submit.size)
+    requeued, submit = requeued_runs(names, state, submit)
     limit_text = column("requested")
     limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
     none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
-    priority = column("priority")
+    user, priority, node_class, keep = column("user"), column("priority"), column("node_class"), ~requeued
+    taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
+    told = notes_on_states(state, rejections.kept & keep, requeued)
     rows = JobRows(
-        rejections,
-        _job_ids(column("job_id"), column("workload"), submit.size),
-        submit,
-        _nodes(content, column("nodes"), column("processors"), machine),
-        run,
-        np.where((limit == -1) | none, np.inf, limit),
-        user=column("user"),
-        priority=None if priority is None else numbers(priority),
-        notes=[*table.notes, "columns: " + ", ".join(f"{what} from {name!r}" for what, name in named.items())],
+        rejections.part(keep),
+        names[keep],
+        submit[keep],
+        _nodes(content, column("nodes"), column("processors"), machine)[keep],
+        run[keep],
+        np.where((limit == -1) | none, np.inf, limit)[keep],
+        user=None if user is None else user[keep],
+        priority=None if priority is None else numbers(priority)[keep],
+        notes=[*table.notes, f"columns: {taken}", *clock, *told],
+        deselected=int(requeued.sum()),
         dates=dates,
         timezone=zone,
-        node_class=column("node_class"),
+        node_class=None if node_class is None else node_class[keep],
     )
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 
@@ -132,12 +144,12 @@ def _missing(content: Content, what: str) -> ReadError:
     )
 
 
-def _times(values: npt.NDArray[np.object_], zone: str) -> tuple[FloatArray, bool]:
+def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
     """Seconds, and whether the column has dates, which are seconds since 1970 then."""
     plain = numbers(values)
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
         return plain, False
-    stamps, missing = instants(values, zone)
+    stamps, missing = instants(values, zone, seen=seen)
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
 
 

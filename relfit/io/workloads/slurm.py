@@ -7,14 +7,12 @@ out and counted, and so are runs that ended in a requeue: a simulation draws its
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
-from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.arrays import FloatArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.base.units import nanoseconds
@@ -24,17 +22,10 @@ from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.parsing.text_content import Text, as_text
 from relfit.io.parsing.times import check_zone, instants
 from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
+from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
 from relfit.io.workloads.workload import Workload
 
 NAME = "slurm"
-_REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
-_WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")
-_RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")
-_CUT_SHORT = {
-    "NODE_FAIL": "ended by a node's failure: their run time is how far they came",
-    "PREEMPTED": "preempted: their run time is how far they came",
-    "TIMEOUT": "stopped at their walltime: they would have run for longer",
-}
 _HEAD = 65_536
 _COLUMNS = {
     "job_id": ("jobid", "jobidraw"),
@@ -63,7 +54,9 @@ def recognises(content: Content) -> bool:
         return b"'jobid'" in content.data[:_HEAD]
     names = {name.strip().lower() for name in line.replace("|", ",").split(",")}
     has = {what: any(name in names for name in spellings) for what, spellings in _COLUMNS.items()}
-    return has["job_id"] and has["submit"] and (has["state"] or has["elapsed"]) and not {"submission_time"} & names
+    sized = has["nodes"] or has["processors"] or "|" in line  # else a table, whose nodes are called otherwise
+    run = has["state"] or has["elapsed"]
+    return has["job_id"] and has["submit"] and run and sized and not {"submission_time"} & names
 
 
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
@@ -85,17 +78,16 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     names = _first(columns, "job_id")
     if names is None or _first(columns, "submit") is None:
         raise ReadError("no column JobID or Submit", path=content.path, line=1, remedy="name the columns of a table")
-    state = _states(columns, names.size)
+    state = first_words(_first(columns, "state"), names.size)
     stamp = _instants(columns, "submit", zone)
     run = _run_times(table, columns, zone)
     rejections = table.rejections
     step = np.array(["." in name for name in names.tolist()], dtype=bool)
-    requeued, submitted = _requeued(names, state, stamp, step)
+    requeued, submitted = requeued_runs(names, state, stamp, step)
     rejections.reject(names == "", "no job", "job_id")
-    rejections.reject(np.isin(state, _WAITING), "had not started", "state")
-    rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
-    rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
-    notes = [*text.notes, *_notes(state, rejections.kept & ~step & ~requeued, step, requeued)]
+    reject_unfinished(rejections, state, run)
+    steps = [f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else []
+    notes = [*text.notes, *steps, *notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
     keep = ~(step | requeued)
     if not keep.any():
         raise ReadError(
@@ -143,16 +135,6 @@ def _printed_list(text: Text) -> TextTable:
     return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
 
 
-def _states(columns: dict[str, npt.NDArray[np.object_]], size: int) -> npt.NDArray[np.object_]:
-    """The first word of each state: ``CANCELLED by 1001`` and ``CANCELLED+`` are CANCELLED."""
-    state = _first(columns, "state")
-    if state is None:
-        return np.full(size, "", dtype=object)
-    codes, texts = pd.factorize(pd.Series(state, dtype=object))
-    words = [str(text).upper().rstrip("+").partition(" ")[0] for text in texts]
-    return np.array(words, dtype=object)[codes]
-
-
 def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str) -> FloatArray:
     """Seconds since 1970; NaN where there is no time."""
     values = _first(columns, what)
@@ -193,29 +175,3 @@ def _nodes(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], machin
         remedy = "give processors_per_node, or ask sacct for NNodes"
         raise ReadError("the file counts processors, and how many a node has is not known", path=path, remedy=remedy)
     return machine.nodes(numbers(processors))
-
-
-def _requeued(
-    names: npt.NDArray[np.object_], state: npt.NDArray[np.object_], stamp: FloatArray, step: BoolArray
-) -> tuple[BoolArray, FloatArray]:
-    """Which runs were requeued, and the first submission of the job of each record."""
-    rows = pd.DataFrame({"name": names, "stamp": stamp, "row": np.arange(names.size)})[~step]
-    rows = rows.sort_values(["stamp", "row"], kind="stable")
-    last = ~rows["name"].duplicated(keep="last").to_numpy()
-    requeued = np.zeros(names.size, dtype=bool)
-    requeued[rows["row"]] = ~last & np.isin(state[rows["row"]], _REQUEUED)
-    counted = rows[last | requeued[rows["row"]]]
-    first = counted.groupby("name", sort=False)["stamp"].min()
-    submitted = stamp.copy()
-    ends = rows[last]
-    submitted[ends["row"]] = first.reindex(ends["name"]).to_numpy()
-    return requeued, submitted
-
-
-def _notes(state: npt.NDArray[np.object_], jobs: BoolArray, step: BoolArray, requeued: BoolArray) -> Sequence[str]:
-    counts = [
-        (int(step.sum()), "record", "of job steps left out"),
-        (int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands"),
-    ]
-    counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
-    return [f"{count(number, of)} {what}" for number, of, what in counts if number]

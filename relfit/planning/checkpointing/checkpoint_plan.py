@@ -20,7 +20,7 @@ from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
 from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
-from relfit.planning.plan import NOISE, Plan, limits
+from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 
 if TYPE_CHECKING:
@@ -291,6 +291,7 @@ def plan_checkpoints(
         level=level,
         n_draws=drawn,
         assumptions=_assumptions(life, source, drawn),
+        extrapolated=beyond_fleet(getattr(source, "of", source), nodes),
         premise=premise,
         checkpoint_every=best,
         waste=lost,

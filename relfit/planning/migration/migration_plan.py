@@ -28,7 +28,7 @@ from relfit.planning.migration.throughput import (
     job_mix,
     spares_for_risk,
 )
-from relfit.planning.plan import NOISE, Plan, limits
+from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs.checkpoint import best_interval
 
 _NO_RECALL = 0.005  # a recall below it counts as none
@@ -327,6 +327,7 @@ def plan_migration(
         level=level,
         n_draws=0 if gains is None else gains.size,
         assumptions=(*_TAKEN, *(() if rate.drawn is None else (NOISE,))),
+        extrapolated=beyond_fleet(source, size),
         premise=f"For {rate.failing}"
         + (
             ":" if predictor is None else f", with predictions of recall {stated[0]:.3g} and precision {stated[1]:.3g}:"

@@ -15,7 +15,7 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
-from relfit.planning.plan import NOISE, Plan, limits
+from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
 from relfit.planning.sparing.job_spares import SparesPlan, plan_spares
 from relfit.system.jobs import Checkpoint
@@ -237,6 +237,7 @@ def plan_replication(
         n_draws=yields[0].size if yields else 0,
         waits=rate.waits,
         assumptions=(_COPIES, _RESTARTS, *(() if drawn is None else (NOISE,))),
+        extrapolated=beyond_fleet(source, size),
         premise=rate.premise,
     )
 

@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
-from relfit.planning.plan import NOISE, Plan, limits
+from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.planning.sparing.blocks import unavailability
 
 _AROUND = 3  # rows of the table on either side
@@ -152,6 +152,7 @@ def plan_spares(
         mtbf=case.mtbf,
         source=case.source,
         level=float(level),
+        extrapolated=beyond_fleet(source, size),
         n_draws=0 if drawn is None else drawn.node.size,
         assumptions=(_TAKES_OVER, case.independence, *racks, *(() if drawn is None else (NOISE,))),
     )

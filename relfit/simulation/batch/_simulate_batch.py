@@ -23,11 +23,11 @@ from relfit.simulation.batch.batch_settings import (
     Scheduler,
 )
 from relfit.simulation.batch.failure_source import Failures, PartOfFailures
+from relfit.simulation.batch.failures_of_run import sources_of
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.batch.run_results import go_on
 from relfit.simulation.batch.several_classes import OWN, one_machine, takes_several
 from relfit.simulation.batch.simulation_files import read_simulation
-from relfit.simulation.engine.repair_stages import listed
 from relfit.system.jobs import Checkpoint
 
 
@@ -63,8 +63,9 @@ def simulate_batch(
         ``"easy"``, ``"fcfs"``, ``"conservative"``, or a `Scheduler` with options.
     failures : Failures or sequence of them
         `SystemFailures`, `NodeFailures`, `GroupFailures`, `ReplayedFailures`, `CalibratedFailures`; none by default. A
-        failure of a node that is down is ignored. With classes of nodes, failures strike all classes at one instant;
-        nodes are numbered over the classes in their order.
+        failure of a node that is down is ignored. Failures of a log strike by the calendar where the jobs have dates
+        within it; else the log starts at second 0. A note says which. With classes of nodes, failures strike all
+        classes at one instant; nodes are numbered over the classes in their order.
     allocation : str or Allocation
         Which idle nodes a job gets: the name of a policy, or an `Allocation` with options.
     checkpoint : Checkpoint or CheckpointShares, optional
@@ -128,7 +129,7 @@ def simulate_batch(
     own = Part(
         cluster=BatchCluster(),
         scheduler=_named(Scheduler, "name", scheduler),
-        failures=listed(failures),
+        failures=sources_of(failures, workload),
         keep=keep,
         allocation=_named(Allocation, "policy", allocation),
         checkpoint=checkpoint,
@@ -201,7 +202,7 @@ def _in_classes(
         ]
         own = {name: getattr(part, name) for name in OWN if getattr(part, name) is not None}
         cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
-        setup = machine._replace(cluster=cluster, failures=(*shared, *listed(part.failures)), **own)
+        setup = machine._replace(cluster=cluster, failures=(*shared, *sources_of(part.failures, workload)), **own)
         parts.append(first_state(workload.where(rows[-1]), setup, stream))
         first += part.nodes
     return Simulation(parts, sizes, rows)

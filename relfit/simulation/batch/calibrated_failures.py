@@ -45,7 +45,7 @@ class CalibratedFailures(Failures):
     Raises
     ------
     ArgumentError
-        When no time between failures of a node is known; when a simulation begins.
+        When these are no parameters; when a simulation begins, and no time between failures of a node is known.
 
     Examples
     --------
@@ -59,6 +59,11 @@ class CalibratedFailures(Failures):
     parameters: Parameters
     nodes_per_rack: int | None = None
     repair: StagedRepairs | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.parameters, Parameters):
+            what = f"parameters are Parameters, not a {type(self.parameters).__name__}"
+            raise ArgumentError(what, remedy="give what rf.calibrate(log) or rf.read_parameters(file) returns")
 
     @cached_property
     def _by_scope(self) -> FailuresByScope:

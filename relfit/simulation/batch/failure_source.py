@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import pandas as pd
 from relfit.base.arguments import durations
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError, ReadError
-from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.base.units import NANOSECONDS_PER_HOUR, instant
 from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
+from relfit.io.workloads import Workload
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, system_outages_of
 from relfit.simulation.batch.failure_processes import (
@@ -224,6 +225,8 @@ class ReplayedFailures(Failures):
         Names of the nodes.
     dates : tuple of str, optional
         Start and end of the log that they are from.
+    origin : str, optional
+        The instant of second 0; by default the start of the log.
 
     Raises
     ------
@@ -236,6 +239,7 @@ class ReplayedFailures(Failures):
     repair: FloatArray
     labels: pd.Index | None = None
     dates: tuple[str, str] | None = None
+    origin: str | None = None
 
     def __post_init__(self) -> None:
         time, node, repair = (np.atleast_1d(np.asarray(v)) for v in (self.time, self.node, self.repair))
@@ -250,8 +254,16 @@ class ReplayedFailures(Failures):
         object.__setattr__(self, "repair", repair[order].astype(np.float64))
 
     @classmethod
-    def from_log(cls, log: FailureLog) -> ReplayedFailures:
-        """Outages of a log's nodes and of its system; time 0 is the start of its window.
+    def from_log(cls, log: FailureLog, origin: object = None) -> ReplayedFailures:
+        """Outages of a log's nodes and of its system.
+
+        Parameters
+        ----------
+        log : FailureLog
+        origin : str or datetime, optional
+            The instant of second 0 on the clock of the workload, in the log's zone if it has none. By default a
+            simulation takes the calendar: that of the workload, if its jobs have dates and the log covers some of
+            them; otherwise the first job is submitted when the log starts.
 
         Examples
         --------
@@ -270,7 +282,29 @@ class ReplayedFailures(Failures):
         time, node, length = (np.concatenate(part) for part in zip(*parts, strict=True))
         unit = NANOSECONDS_PER_HOUR / HOUR
         dates = (log.window.start.isoformat(), log.window.end.isoformat())
-        return cls((time - begun) / unit, node, length / unit, nodes.groups, dates)
+        failures = cls((time - begun) / unit, node, length / unit, nodes.groups, dates)
+        return failures if origin is None else failures._since(instant(origin, log.source.timezone), 0.0)
+
+    def on_clock_of(self, workload: Workload) -> ReplayedFailures:
+        """Failures of a log by the calendar of a workload, where its jobs have dates within the log.
+
+        A node that is down when the first job comes is back after the rest of its repair.
+        """
+        if self.dates is None or self.origin is not None or workload.origin is None or not len(workload):
+            return self
+        begun, zero = float(workload.submit[0]), workload.origin
+        span = [begun, float((workload.submit + workload.run_time).max())]
+        first, last = (zero + pd.Timedelta(seconds=second) for second in span)
+        start, end = (pd.Timestamp(date) for date in self.dates)
+        return self._since(zero, begun) if first < end and last > start else self
+
+    def _since(self, zero: pd.Timestamp, begun: float) -> ReplayedFailures:
+        """The failures of a log with another instant as second 0, without those that are over by the second `begun`."""
+        time = self.time + (pd.Timestamp(self.dates[0]) - zero).total_seconds() if self.dates else self.time
+        stays = time + self.repair > begun
+        late = np.maximum(time, begun)
+        repair = self.repair - (late - time)
+        return replace(self, time=late[stays], node=self.node[stays], repair=repair[stays], origin=zero.isoformat())
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Replay:
         """The list, a failure of all nodes as one failure of each."""

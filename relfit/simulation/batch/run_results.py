@@ -16,7 +16,6 @@ from relfit.simulation.batch.batch_results import STATUS, BatchRun
 from relfit.simulation.batch.batch_settings import Saving
 from relfit.simulation.batch.failure_processes import Table
 from relfit.simulation.batch.failure_source import ClassFailures, Failures, PartOfFailures, ReplayedFailures
-from relfit.simulation.batch.seconds import HOUR
 from relfit.simulation.batch.several_classes import class_labels
 from relfit.simulation.batch.simulation_files import described, write_simulation
 
@@ -133,22 +132,25 @@ def replayed_dates(failures: Failures, start: float, end: float) -> str:
     Examples
     --------
     >>> import numpy as np
-    >>> month = ReplayedFailures(np.ones(1), np.zeros(1), np.ones(1), dates=("2024-01-01", "2024-01-31"))
+    >>> month = ReplayedFailures(np.ones(1), np.zeros(1), np.ones(1), dates=("2024-01-01T00Z", "2024-01-31T00Z"))
     >>> replayed_dates(month, 0.0, 10 * 86400.0)
-    'Failures are those of the log from 2024-01-01 to 2024-01-11.'
-    >>> print(replayed_dates(month, 0.0, 40 * 86400.0))
-    Failures are those of the log from 2024-01-01 to 2024-01-31. The run goes on for 10 days after the end of the log, \
-without its failures.
+    'Failures are those of the log from 2024-01-01 to 2024-01-11, whose start is second 0 of the jobs.'
+    >>> print(replayed_dates(replace(month, origin="2023-12-30T00Z"), 0.0, 42 * 86400.0))
+    Failures are those of the log from 2024-01-01 to 2024-01-31, by the dates of the jobs. The run begins 48 hours \
+before the log and goes on for 10 days after its end, without its failures.
     """
     if isinstance(failures, (PartOfFailures, ClassFailures)):
         return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
     if not isinstance(failures, ReplayedFailures) or failures.dates is None:
         return ""
     first, last = (pd.Timestamp(date) for date in failures.dates)
-    hours = (last - first) / pd.Timedelta(hours=1)
-    begun, ended = (first + pd.Timedelta(hours=min(second / HOUR, hours)) for second in (start, end))
-    text = f"Failures are those of the log from {begun:%Y-%m-%d} to {ended:%Y-%m-%d}."
-    beyond = (end - start) / HOUR if start / HOUR > hours else end / HOUR - hours
-    if beyond > 0.0:
-        text += f" The run goes on for {duration(beyond)} after the end of the log, without its failures."
-    return text
+    zero = first if failures.origin is None else pd.Timestamp(failures.origin).tz_convert(first.tz)
+    run = [zero + pd.Timedelta(seconds=second) for second in (start, end)]
+    begun, ended = (min(max(moment, first), last) for moment in run)
+    clock = "whose start is second 0 of the jobs" if zero == first else "by the dates of the jobs"
+    text = f"Failures are those of the log from {begun:%Y-%m-%d} to {ended:%Y-%m-%d}, {clock}."
+    hour = pd.Timedelta(hours=1)
+    before, after = (first - run[0]) / hour, (run[1] - max(last, run[0])) / hour
+    parts = [f"begins {duration(before)} before the log"] if before > 0.0 else []
+    parts += [f"goes on for {duration(after)} after {'its end' if parts else 'the end of the log'}"] * (after > 0.0)
+    return f"{text} The run {' and '.join(parts)}, without its failures." if parts else text

@@ -14,8 +14,8 @@ from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_driver import Simulation
 from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Part
 from relfit.simulation.batch.failure_source import ClassFailures, Failures
+from relfit.simulation.batch.failures_of_run import sources_of
 from relfit.simulation.batch.initial_state import first_state
-from relfit.simulation.engine.repair_stages import listed
 
 OWN = ("scheduler", "allocation", "checkpoint", "reservations")
 """Settings of the machine that a class of nodes may have of its own."""
@@ -69,7 +69,9 @@ def one_machine(
     needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
     failures: list[Failures] = list(machine.failures)
     for part in classes:
-        failures += [ClassFailures(source=source, first=first, size=part.nodes) for source in listed(part.failures)]
+        failures += [
+            ClassFailures(source=source, first=first, size=part.nodes) for source in sources_of(part.failures, workload)
+        ]
         first += part.nodes
     run = first_state(workload, machine._replace(cluster=BatchCluster(nodes=total), failures=tuple(failures)), rng)
     jobs = run.engine.jobs

@@ -1,0 +1,162 @@
+"""What a user declares of a log: the time of its observation, and the number of its nodes or a list of them.
+
+Tables read it with their columns; `declared` applies it to the log of any other format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.text import count
+from relfit.base.units import instant
+from relfit.io.frames import open_outages, outside_window, text_column
+from relfit.io.listed_nodes import listed
+from relfit.io.node_list import NodeList
+from relfit.io.number_of_nodes import filled_up, refuse_a_list_too
+from relfit.io.parsing.rows import Rejections, TextTable
+from relfit.io.raw_logs import SYSTEM
+from relfit.io.table_columns import Columns
+from relfit.io.table_mapping import mapping_of
+from relfit.log.failurelog import FailureLog, Window
+from relfit.log.tables import pairs
+
+DECLARATIONS = ("n_nodes", "population", "entered", "left", "window_start", "window_end", "system_name")
+"""Options of `relfit.read` that name no column of a log, and go with every format."""
+_LONGEST_WINDOW = 290  # years; the range of nanoseconds
+
+
+@dataclass
+class Observed:
+    """The events and the nodes of a log within its window, what to note, and why how many events were left out."""
+
+    events: pd.DataFrame
+    population: pd.DataFrame
+    window: Window
+    order_note: str
+    notes: list[str] = field(default_factory=list)
+    left_out: list[tuple[str, int]] = field(default_factory=list)
+
+
+def declared(log: FailureLog, options: Mapping[str, object]) -> FailureLog:
+    """A log with what `options`, some of `DECLARATIONS`, say of its fleet and its window.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> declared(rf.datasets.load("white"), {"n_nodes": 600}).n_nodes
+    600
+    """
+    if log.lifetimes is not None:
+        raise ArgumentError(
+            f"{', '.join(options)}: this log has complete lifetimes, without a window and without other units",
+            remedy=Remedy(f"leave out {', '.join(options)}", "leave it out"),
+        )
+    mapping, source = mapping_of(None, dict(options)), log.source
+    names = () if log.systems in ((), (SYSTEM,)) else log.systems
+    if mapping.system_name != SYSTEM and names:
+        what = f"system_name={mapping.system_name!r}: this log names its systems, {', '.join(names)[:300]}"
+        raise ArgumentError(what, remedy=Remedy("leave out system_name", "leave out --column system_name=..."))
+    path = Path(source.paths[0] if source.paths else "a log")
+    rows = TextTable((), {}, Rejections(path, np.array([], dtype=np.int64), str), 0, ())
+    columns = Columns(rows, {"system": "system"} if names else {}, mapping, source.timezone)
+    window = declared_window(columns, log.window)
+    nodes = NodeList.of(columns, Path())
+    tables, told = [log.events, log.population], list[str]()
+    if not names:
+        tables = [frame.assign(system=text_column([mapping.system_name] * len(frame))) for frame in tables]
+    if nodes is not None:
+        for i, frame in enumerate(tables):
+            node, system, told = nodes.names_of(frame["node"], frame["system"], columns)
+            tables[i] = frame.assign(node=text_column(node), system=text_column(system))
+    events, people = tables
+    if window.end_known:  # what went on at the last record went on
+        going_on = events["end_cut"] & (events["end"] == log.window.end)
+        events = events.assign(end=events["end"].mask(going_on, window.end))
+    early = (people["entered"] == log.window.start) | (people["entered"] < window.start)
+    late = (people["left"] == log.window.end) | (people["left"] > window.end)
+    people = people.assign(
+        entered=people["entered"].mask(early, window.start),
+        entered_known=people["entered_known"] & ~(early & (people["entered"] != window.start)),
+        left=people["left"].mask(late, window.end),
+        left_known=people["left_known"] | (late & window.end_known),
+    )
+    seen = observed(columns, nodes, events, people, window)
+    dropped = sum(number for _, number in seen.left_out)
+    return replace(
+        log,
+        events=seen.events,
+        population=seen.population,
+        window=seen.window,
+        source=replace(
+            source,
+            notes=tuple(dict.fromkeys((*source.notes, *told, *filter(None, [seen.order_note]), *seen.notes))),
+            rows_deselected=source.rows_deselected + dropped,
+            left_out=(*source.left_out, *seen.left_out),
+        ),
+    )
+
+
+def declared_window(columns: Columns, seen: Window) -> Window:
+    """The window that the mapping declares, else from the first to the last time seen."""
+    mapping = columns.mapping
+    start_known, end_known = mapping.window_start is not None, mapping.window_end is not None
+    first = instant(mapping.window_start, columns.zone) if start_known else seen.start
+    last = instant(mapping.window_end, columns.zone) if end_known else seen.end
+    if last < first or (start_known and end_known and first == last):
+        raise ArgumentError(
+            f"the window ends at {last} before it starts at {first}",
+            remedy=Remedy("correct window_start or window_end", "correct --observed FROM/TO"),
+        )
+    tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
+    if seen.end <= tomorrow < last:  # a simulated log may have its records there, too
+        raise ArgumentError(
+            f"the window ends on {last:%Y-%m-%d}, which is still to come",
+            remedy=Remedy("give window_end the last time that the log covers", "end --observed FROM/TO with the log"),
+        )
+    if last.year - first.year > _LONGEST_WINDOW:
+        raise ReadError(
+            f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
+            path=columns.rejections.path,
+            remedy=Remedy(
+                "correct the years, or declare a window with window_start and window_end",
+                "correct the years, or declare a window with --observed FROM/TO",
+            ),
+        )
+    return Window(first, last, start_known or seen.start_known, end_known or seen.end_known)
+
+
+def observed(
+    columns: Columns, nodes: NodeList | None, events: pd.DataFrame, population: pd.DataFrame, window: Window
+) -> Observed:
+    """The events within the window, of the declared nodes; `population` are the nodes that the log names."""
+    mapping = columns.mapping
+    fleet = Observed(events, population, window, columns.order_note)
+    if mapping.n_nodes is not None:
+        refuse_a_list_too(mapping)
+        fleet.population = filled_up(population, mapping.n_nodes, window)
+    if nodes is not None:
+        fleet.population, fleet.window, fleet.order_note, fleet.notes = listed(
+            columns, nodes, population, window, len(events)
+        )
+    outside, fleet.left_out, beyond = outside_window(events["start"], fleet.window, columns.zone, mapping.window_end)
+    people = fleet.population
+    gone = (people["left"] < people["entered"]).to_numpy()
+    if gone.any():
+        absent = pairs(events).isin(pairs(people[gone])) & ~outside
+        if absent.any():
+            fleet.left_out.append(("of nodes that were not there within the window", int(absent.sum())))
+        outside |= absent
+        people = people[~gone].reset_index(drop=True)
+        fleet.population = people.assign(**{name: text_column(people[name]) for name in ("system", "node")})
+        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list were not there within the window")
+    fleet.notes += beyond
+    inside = events[~outside].reset_index(drop=True) if outside.any() else events
+    fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)
+    fleet.notes += still
+    return fleet

@@ -1,0 +1,68 @@
+"""Times without a zone beside times with one: refused, or in the zone that the user gives; never in UTC unsaid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import relfit as rf
+
+ZONE = "Europe/Berlin"
+WITH, BARE = "2024-07-01T10:00:00+02:00", "2024-07-01 12:00"  # two hours apart in Berlin
+AWARE = pd.Timestamp("2024-07-01 10:00", tz=ZONE)
+TYPED = pd.DataFrame({"node": ["a", "b"], "start": [AWARE, AWARE], "end": [pd.Timestamp(BARE)] * 2})
+TABLES = {
+    "typed": TYPED,
+    "mixed, without a zone first": TYPED.assign(
+        end=pd.Series([pd.Timestamp(BARE), pd.Timestamp(BARE, tz=ZONE)], dtype=object)
+    ),
+    "mixed, with a zone first": TYPED.assign(
+        end=pd.Series([pd.Timestamp(BARE, tz=ZONE), pd.Timestamp(BARE)], dtype=object)
+    ),
+    "text": pd.DataFrame({"node": ["a", "b"], "start": [WITH, WITH], "end": [BARE, "2024-07-01T12:00:00+02:00"]}),
+    "text beside typed": TYPED.assign(end=[BARE, BARE]),
+    "days first": TYPED.assign(end=["13.07.2024 12:00"] * 2, start=[AWARE + pd.Timedelta("12D")] * 2),
+}
+
+
+def hours(log: rf.FailureLog) -> list[float]:
+    return ((log.events["end"] - log.events["start"]).dt.total_seconds() / 3600.0).tolist()
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_times_without_a_zone_are_not_taken_as_utc_beside_others(name: str) -> None:
+    with pytest.raises(rf.ReadError, match=r"name a zone .* and some of 'end' name none") as caught:
+        rf.read(TABLES[name])
+    assert caught.value.remedy.endswith('timezone="Europe/Berlin"')
+    assert caught.value.in_options().endswith("--timezone Europe/Berlin")
+    assert hours(rf.read(TABLES[name], timezone=ZONE)) == [2.0, 2.0]
+
+
+def test_states_and_formats_keep_one_clock() -> None:
+    states = pd.DataFrame({"node": ["a", "a"], "time": [WITH, BARE], "state": ["down", "up"]})
+    with pytest.raises(rf.ReadError, match="some of 'time' name none"):
+        rf.read(states)
+    assert hours(rf.read(states, timezone=ZONE)) == [2.0]
+    with pytest.raises(rf.ReadError, match="some of 'end' name none"):
+        rf.read(TYPED.assign(end=["2024/07/01 12h00"] * 2), time_format="%Y/%m/%d %Hh%M")
+
+
+def test_beside_utc_they_are_utc_with_a_note() -> None:
+    start = "2024-07-01T10:00:00Z"
+    log = rf.read(pd.DataFrame({"node": ["a", "b"], "start": [start, start], "end": [BARE, f"{BARE}:00+00:00"]}))
+    assert hours(log) == [2.0, 2.0]
+    assert "times of 'end' without a zone are taken as UTC, as the others are" in log.source.notes
+    for alike in (TYPED.assign(start=pd.Timestamp("2024-07-01 10:00")), TYPED.assign(end=AWARE + pd.Timedelta("2h"))):
+        log = rf.read(alike)
+        assert hours(log) == [2.0, 2.0]
+        assert not any("zone" in note for note in log.source.notes)
+
+
+def test_jobs_keep_one_clock(tmp_path: Path) -> None:
+    place = tmp_path / "jobs.csv"
+    place.write_text(f"submit,start,end,nodes\n{WITH},{WITH},{BARE},1\n")
+    with pytest.raises(rf.ReadError, match="some of 'end' name none"):
+        rf.read_workload(place)
+    assert rf.read_workload(place, timezone=ZONE).run_time.tolist() == [7200.0]
