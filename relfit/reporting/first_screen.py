@@ -289,8 +289,8 @@ def _advice(m: ReportData) -> list[Point]:
             )
     points += _risen(m)
     named = m.nodes_now.result
-    if named is not None and not m.few and named["outlier"].any():
-        worst = named[named["outlier"]]
+    if named is not None and not m.few and named["check"].any():
+        worst = named[named["check"]]
         each = [
             f"{node} ({number(factor, 2)}{' times the mean rate' if i == 0 else ''})"
             for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True))
