@@ -12,7 +12,9 @@ import relfit as rf
 from relfit.cli.app import main
 from relfit.fleet.surveillance import wide_incidents
 from relfit.live import fleet_alarms
-from tests.factories import make_log
+from relfit.live.live_records import Alarm
+from relfit.live.watch_results import Round
+from tests.factories import at, make_log
 
 HOURS = 400 * 24.0
 RACK = [*(f"n{i:03d}" for i in range(30, 40)), "n001", "n052"]
@@ -60,6 +62,16 @@ def test_a_quarter_of_a_small_system_is_a_burst_if_chance_does_not_explain_it(mi
     four = [{"node": f"n{i}", "start": 5262.0 + i * minutes / 60, "end": 5266.0} for i in range(2, 6)]
     log = make_log([*some, *four], [{"node": f"n{i}"} for i in range(16)], window=(0.0, 5300.0))
     assert len(list(wide_incidents(log))) == told
+
+
+def test_a_first_round_marks_as_many_alarms_as_it_counts() -> None:
+    """It said "2 alarms, 2 of them new", and NEW before one."""
+    old, late = (Alarm("rate", f"rack r{day}", at(day * 24.0), at(day * 24.0 + 1.0), "", "") for day in (1, 99))
+    sources = pd.DataFrame({"source": ["a"], "new": [7], "failure": [""], "notes": [()]})
+    keys = (old.key, late.key)
+    result = Round("", at(2400.0), 7, 7, 0, sources, True, (old, late), keys, (), pd.DataFrame(), (), (), (), ())
+    assert result.headline.endswith("2 alarms, 2 of them new")
+    assert result.findings[1:] == ("NEW rate, since 2001-01-02:", "NEW rate:")
 
 
 def test_a_burst_reaches_the_mail_the_page_and_the_metrics(
