@@ -300,7 +300,7 @@ def nodes(m: ReportData) -> Section | str:
                         "last": "last",
                     },
                     shown=4,
-                    note=f"Hours: median. By chance: {100 * again.alpha:g} % at most.",
+                    note=f"Hours: median. Tested alone, and four in a row. By chance: {100 * again.alpha:g} % at most.",
                 )
             )
     if found is not None:
@@ -372,7 +372,7 @@ def _ageing(m: ReportData) -> str:
     assert model is not None
     fits = model.renewals["node"]
     moving = fits.moving is not None and bool(fits.moving[0])
-    if m.several_systems or fits.status[0] != "ok" or moving or m.firm("ageing"):
+    if m.several_systems or not fits.shape_known or moving or m.firm("ageing"):
         return fits.headline
     low, value, high = fits.shape[0]
     return (
@@ -411,7 +411,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures are records: {number(each)} per incident.",)
+    return (f"Failures are records: {number(each)} per incident of these {total['horizon'] / 24.0:.0f} days.",)
 
 
 def independence(m: ReportData) -> Section | str:

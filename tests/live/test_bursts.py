@@ -57,7 +57,7 @@ def test_a_busy_week_is_no_burst() -> None:
 
 @pytest.mark.parametrize(("minutes", "told"), [(50, 0), (1, 1)])
 def test_a_quarter_of_a_small_system_is_a_burst_if_chance_does_not_explain_it(minutes: int, told: int) -> None:
-    """Sixteen nodes with a failure every 8 h 46 min: four within 2.5 hours come 0.7 times a year, in 3 minutes never."""
+    """Sixteen nodes, a failure every 8.8 hours: four within 2.5 hours come 0.7 times a year, in 3 minutes never."""
     some = [{"node": f"n{i % 16}", "start": 8.766 * i + 1.0, "end": 8.766 * i + 2.0} for i in range(600)]
     four = [{"node": f"n{i}", "start": 5262.0 + i * minutes / 60, "end": 5266.0} for i in range(2, 6)]
     log = make_log([*some, *four], [{"node": f"n{i}"} for i in range(16)], window=(0.0, 5300.0))
