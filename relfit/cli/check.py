@@ -205,6 +205,8 @@ def trend(
         log, answers = study.used.log, Answers()
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
+        with answers.asking("rate_of_late", "Does the rate of the last weeks raise an alarm") as answer:
+            answer.text = " ".join(study.rates_of_late)
         steps.next()
         within = "" if log.window == full_log.window else "Within the period used, "
         _histories(answers, log, joined, within, per, alpha, level)
@@ -389,11 +391,8 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
             f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
-        answer.shown = {
-            "nodes now (factor: times the mean rate)": now.sort_values(
-                ["check", "factor"], ascending=False, kind="stable"
-            ).head(_NODES)
-        }
+        shown = now.sort_values(["check", "factor"], ascending=False, kind="stable").head(_NODES)
+        answer.shown = {"nodes now (factor: times the mean rate)": shown}
         if len(again.nodes):
             short = again.nodes.head(_NODES).drop(columns="going_on")
             dates = {name: short[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}

@@ -82,7 +82,7 @@ def steady(m: ReportData) -> Section | str:
             verdict += f" All of the log is used: {m.chosen.problem}."
     else:
         verdict = f"A change is seen, but no clearer than chance shows in {m.asked} tests. {m.chosen.headline}"
-    return Section("steady", "Is the rate steady?", verdict, tables=(table,))
+    return Section("steady", "Is the rate steady?", verdict, m.study.rates_of_late, tables=(table,))
 
 
 def interruptions(m: ReportData) -> Section | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import relfit as rf
 from relfit.cli.app import main
 from relfit.fleet.prediction import multiples_now
 from relfit.fleet.prediction.switching import _near
-from relfit.fleet.surveillance.standing_alarms import _A_YEAR
+from relfit.fleet.surveillance.standing_alarms import _A_YEAR, _OF_RATES
 from relfit.live import fleet_alarms, silent_sources
 from relfit.live._fleet_alarms import SHARES
 from relfit.live.watch_settings import AlarmSettings
@@ -166,3 +167,22 @@ def test_nodes_of_alarms_are_those_of_a_watch_by_default() -> None:
     of_watch = (1.0 - silent_sources.SHARE) * AlarmSettings().per_year
     assert pytest.approx(of_watch * SHARES["node"]) == _A_YEAR
     assert SHARES["node"] == SHARES["repeat"]
+    assert {name: pytest.approx(of_watch * SHARES[name]) for name in _OF_RATES} == _OF_RATES
+
+
+def test_a_rate_that_raises_an_alarm_is_told_with_the_periods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The watch said that the rate rose, trend and report that nothing changed."""
+    rng = np.random.default_rng(5)
+    starts = np.sort(np.append(rng.uniform(0.0, 14_400.0, 1200), rng.uniform(13_056.0, 14_400.0, 45)))
+    rows = [{"node": f"n{rng.integers(200):03d}", "start": t, "end": t + 3.0} for t in starts]
+    log = make_log(rows, [{"node": f"n{i:03d}"} for i in range(200)], window=(0.0, 14_400.0))
+    alarms = [each for each in fleet_alarms(log) if each.key == "rate: system s"]
+    assert len(alarms) == 1
+    seen = re.search(r"(\d+ incidents in the \d+ days to \S+), (\S+) expected", alarms[0].text)
+    assert seen is not None
+    said = f"the rate of system s rose lately: {seen[1]}, {seen[2]} expected from the year before."
+    rf.write(log, tmp_path / "log.parquet")
+    assert main(["trend", str(tmp_path / "log.parquet")]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())
