@@ -313,10 +313,7 @@ def _advice(m: ReportData) -> list[Point]:
     if not m.few and len(often):
         first, others = often.iloc[0], often["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
-        text = (
-            f"Look at the repairs of node {first['node']}: {first['lately']:,} failures in 90 days came again sooner "
-            f"than chance explains{of}."
-        )
+        text = f"Look at repairs of {first['node']}: {first['lately']:,} early repeats in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats", "Repairs"))

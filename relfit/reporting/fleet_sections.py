@@ -269,12 +269,12 @@ def nodes(m: ReportData) -> Section | str:
                     "factor": "times the mean",
                     "limits": interval_head(m.level),
                     "probability": "twice or more",
-                    "check": "to check",
+                    "check": "check",
                 },
                 percent=frozenset({"probability"}),
                 shown=4,
                 page=now.assign(limits=limits),
-                note="Twice or more: probability. False outliers: 5 % at most.",
+                note="Twice or more: probability. False: 5 % at most.",
             )
         )
         findings.append(_standing_out(now, m))
@@ -300,7 +300,7 @@ def nodes(m: ReportData) -> Section | str:
                         "last": "last",
                     },
                     shown=4,
-                    note=f"Hours: median. Tested alone, and four in a row. By chance: {100 * again.alpha:g} % at most.",
+                    note=f"Hours: median. By chance, singly or by four: {100 * again.alpha:g} % at most.",
                 )
             )
     if found is not None:
@@ -411,7 +411,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures are records: {number(each)} per incident of these {total['horizon'] / 24.0:.0f} days.",)
+    return (f"Records: {number(each)} per incident in {total['horizon'] / 24.0:.0f} days.",)
 
 
 def independence(m: ReportData) -> Section | str:
