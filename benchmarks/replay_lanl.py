@@ -47,7 +47,7 @@ def as_rounds(
     """How many rounds a watch makes, the alarms that are new in one, and the share with those that `past` has then."""
     before, new, same = set(), [], 0
     for now in days:
-        keys = {alarm.key for alarm in fleet_alarms(log, now=now)}
+        keys = {alarm.key for alarm in fleet_alarms(log, now=now) if alarm.kind != "burst"}
         new += [(now, key) for key in sorted(keys - before)]
         same += keys == {e.alarm.key for e in past if e.alarm.raised <= now and (e.ended is None or e.ended > now)}
         before = keys

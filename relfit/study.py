@@ -28,6 +28,7 @@ from relfit.base.numeric.levels import level_checked
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast, chosen_period, fleet_model, forecast
 from relfit.fleet.calibration import Parameters, calibrate
 from relfit.fleet.now import LONG_RUN, NOW, checked_at, until_now
+from relfit.fleet.surveillance import rates_of_late
 from relfit.log.durations import Rules
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
@@ -181,6 +182,11 @@ class Study:
     def repeat_failures(self) -> RepeatFailures:
         """Failures of the same node and cause that follow a repair sooner than by chance, in the complete log."""
         return repeat_failures(self.log)
+
+    @property
+    def rates_of_late(self) -> tuple[str, ...]:
+        """A sentence for each system of the complete log whose rate has a standing alarm, as of a watch."""
+        return rates_of_late(self.log)
 
     @property
     def repair_kinds(self) -> RepairKinds:

@@ -223,7 +223,10 @@ def _replaced(best: BestSize, total: int, repair: float) -> str:
 
 def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:
     """The nodes that fail most often now, with details all of them."""
+    import numpy as np
     import pandas as pd
+
+    from relfit.fleet.nodes_to_check import standing_out_lately
 
     with ProgressSteps("reading", "judging nodes") as steps:
         log = reading.read()
@@ -234,10 +237,11 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: 
     if to.json:
         output.print_json({"as_of": log.window.end, "nodes": now})
         return
-    named, total = now[now["outlier"]], count(len(now), "node")
+    named, total = now[now["check"]], count(len(now), "node")
     names = ", ".join(output.node_names(named.head(_FEW), log.systems))
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
+    lately = standing_out_lately(now)
     first = now if details else now.head(_TOP)
     shown = {
         "system": first["system"],
@@ -249,13 +253,21 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: 
         "probability of twice the mean": [
             f"> {percent(_ALMOST, 3)}" if p > _ALMOST else percent(p) for p in first["probability"]
         ],
-        "to check": first["outlier"].map({True: "yes", False: ""}),
+        "to check": np.where(first["outlier"], "yes", np.where(first["check"], "lately", "")),
     }
     if len(log.systems) == 1:
         del shown["system"]
     tail = "For a job, add --work 1000h --parallel-fraction 0.99; for Slurm, --export slurm --out FOLDER."
     output.print_lines(
-        [f"{head} As of {log.window.end:%Y-%m-%d}.", "", *output.table(pd.DataFrame(shown)), "", tail, *written]
+        [
+            f"{head} As of {log.window.end:%Y-%m-%d}.",
+            *([f"{lately}."] if lately else []),
+            "",
+            *output.table(pd.DataFrame(shown)),
+            "",
+            tail,
+            *written,
+        ]
     )
 
 

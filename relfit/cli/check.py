@@ -205,6 +205,8 @@ def trend(
         log, answers = study.used.log, Answers()
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
+        with answers.asking("rate_of_late", "Does the rate of the last weeks raise an alarm") as answer:
+            answer.text = " ".join(study.rates_of_late)
         steps.next()
         within = "" if log.window == full_log.window else "Within the period used, "
         _histories(answers, log, joined, within, per, alpha, level)
@@ -375,23 +377,22 @@ def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
 
 def _nodes_now(answers: Answers, study: rf.Study) -> None:
     with answers.asking("nodes_now", "Which nodes fail more often now, and again after repairs") as answer:
+        from relfit.fleet.nodes_to_check import standing_out_lately
+
         now, again = study.model.nodes_now(), study.repeat_failures
         named = now[now["outlier"]]
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
         more = f" and {len(named) - _NODES:,} more" if len(named) > _NODES else ""
         names = output.node_names(named.head(_NODES), study.log.systems)
-        first = f": {', '.join(names)}{more}" if names else ""
+        first, lately = f": {', '.join(names)}{more}" if names else "", standing_out_lately(now)
         answer.text = (
             f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail at least twice as often as the mean"
-            f"{first}. " + " ".join(again.findings)
+            f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
-        answer.shown = {
-            "nodes now (factor: times the mean rate)": now.sort_values("outlier", ascending=False, kind="stable").head(
-                _NODES
-            )
-        }
+        shown = now.sort_values(["check", "factor"], ascending=False, kind="stable").head(_NODES)
+        answer.shown = {"nodes now (factor: times the mean rate)": shown}
         if len(again.nodes):
             short = again.nodes.head(_NODES).drop(columns="going_on")
             dates = {name: short[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}

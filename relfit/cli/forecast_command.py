@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _HORIZONS = ("30d", "90d")
-_CAUSE = "cause"
+_CAUSE, _WHOLE = "cause", "whole system"
 _CAUSES = 8
 _VALUES = 20  # where a column is asked for
 _RACKS = 8
@@ -78,10 +78,15 @@ def forecast(
         ("By system", ahead.by_system if len(ahead.basis) > 1 else None, _RACKS),
         (f"By {ahead.group}", None if ahead.group is None else ahead.by_group, _RACKS),
     ):
-        if details and table is not None and len(table):
+        by_group = group is not None and title == f"By {group}"
+        if (details or by_group) and table is not None and len(table):
             others = ahead.others_beside(most) if title == f"By {ahead.by}" else None
             lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most, others)]
-    output.print_lines([*lines, *([] if details else [output.TABLES]), *written])
+            if title == f"By {ahead.group}" and _WHOLE in table["name"].to_numpy():
+                lines.append(f"{_WHOLE}: what hits half of a system's nodes or more, names none, or one that has left")
+    if not details:
+        lines += [*([""] if group else []), output.TABLES]
+    output.print_lines([*lines, *written])
 
 
 def _basis(study: rf.Study) -> str:

@@ -46,7 +46,7 @@ def _columns_read(about: dict[str, Any]) -> list[str]:
         return []
     note = note.removeprefix("columns: ").partition("; change one")[0]
     fields = re.sub(r""" \(as (['"]).*?\1(?: \w+)?\)(?=[,;]|$)""", "", note)
-    others = [name for name in about["attributes"] if name != "rack"]
+    others = [name for name in about["attributes"] if f"{name} from " not in fields]
     return [f"columns   {fields}{f'; attributes {_listed(others)}' if others else ''}"]
 
 

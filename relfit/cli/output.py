@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from relfit.fleet import ChosenPeriod
 
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
-MORE = "--details shows how this was found; --out FOLDER writes the tables."
+MORE = "--details shows how this was found; --out FOLDER/ writes the tables."
 TABLES = "--details shows all tables; --out FILE writes every row."
 _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
@@ -240,7 +240,7 @@ def few_rows(name: str, frame: pd.DataFrame, most: int = _ROWS) -> list[str]:
     shown = frame.iloc[:most, :_COLUMNS]
     lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
     if len(shown) < len(frame):
-        lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER writes all of them")
+        lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER/ writes all of them")
     return lines
 
 

@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.analyses.screening import repeat_failures
-from relfit.analyses.screening.tallies import NOT_STATED
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.results import Result
 from relfit.base.text import count, number
@@ -30,7 +28,6 @@ _RESERVED = ("all", "default", "localhost")
 lines that follow, and the host that reads the file."""
 _AVERAGE = 100  # weight of a node with the mean failure rate
 _HEAVIEST = 60_000
-_AGAIN = 3  # repeat failures in the last 90 days from which a node is to be drained
 _FEATURES = ("mtbf_high", "mtbf_mid", "mtbf_low")
 _LONGEST_REASON = 200
 _HEAD = (
@@ -48,8 +45,7 @@ def slurm_nodes(
 ) -> SlurmNodes:
     """Weights, features and a drain list for Slurm, from the current failure rates of the nodes at the end of a log.
 
-    Nodes to drain are outliers now (`FleetModel.nodes_now`) and those with three or more repeat failures soon after a
-    repair in the last 90 days (`relfit.analyses.screening.repeat_failures`).
+    Nodes to drain are those to check (`FleetModel.nodes_now`).
 
     Parameters
     ----------
@@ -84,9 +80,6 @@ def slurm_nodes(
     if not present.any():
         raise DataError("no node was under observation at the end of the period", remedy="choose another period")
     now, ended = model.nodes_now(), model.period.log.window.end
-    repeats = repeat_failures(log).nodes.sort_values("repeats", ascending=False, kind="stable").set_index("node")
-    again = repeats[repeats.index.isin(repeats.index[repeats["lately"] >= _AGAIN])]
-    again = again[~again.index.duplicated()]  # by the cause with most
     usable = np.array([is_host(name) for name in names])
     rates = model.node_rates
     mean = float(rates[present].mean())
@@ -101,26 +94,18 @@ def slurm_nodes(
     code = np.ones(len(table), np.int64) if alike else np.searchsorted([third, two], table["rate"], side="left")
     table["feature"] = np.array(_FEATURES, dtype=object)[code]
     own = now.assign(node=now["node"].astype(str)).set_index("node").reindex(table["node"])
-    for column in ("factor", "factor_low", "factor_high", "outlier"):
+    for column in ("factor", "factor_low", "factor_high", "lately"):
         table[column] = own[column].to_numpy()
-    table["repeats"] = again["repeats"].reindex(table["node"]).fillna(0).to_numpy(np.int64)
-    table["drain"] = table.pop("outlier").to_numpy(bool) | (table["repeats"] > 0).to_numpy()
-    table["reason"] = [
-        plain_reason(_why(row, again.loc[row.node] if row.repeats else None, ended)) if row.drain else ""
-        for row in table.itertuples()
-    ]
+    table["drain"] = own["check"].to_numpy(bool)
+    table["reason"] = [plain_reason(_why(row, ended)) if row.check else "" for row in own.itertuples()]
     return SlurmNodes(table, tuple(names[present & ~usable]), f"{ended:%Y-%m-%d}")
 
 
-def _why(row: pd.Series, again: Any, ended: pd.Timestamp) -> str:
+def _why(row: Any, ended: pd.Timestamp) -> str:
     """Why a node should be drained."""
     low, high = number(row.factor_low, 2), number(row.factor_high, 2)
-    text = f"relfit: fails {number(row.factor, 2)} times the mean, {low}-{high}, as of {ended:%Y-%m-%d}"
-    if again is None:
-        return text
-    span = f"{again['first']:%Y-%m-%d} to {again['last']:%Y-%m-%d}"
-    by = "" if again["cause"] == NOT_STATED else f" by {again['cause']}"
-    return f"{text}, again {again['repeats']} times {span}{by}"
+    rate = f"fails {number(row.factor, 2)} times the mean, {low}-{high}" if row.outlier else ""
+    return f"relfit: {', '.join(filter(None, [rate, row.lately]))}, as of {ended:%Y-%m-%d}"
 
 
 def is_host(name: str) -> bool:
@@ -142,8 +127,7 @@ class SlurmNodes(Result):
         One row per node: ``node``, ``rate`` (failures per operating hour, given its history), ``mtbf_hours``,
         ``weight`` (100 times its rate over the mean; Slurm prefers low ones), ``feature`` (``mtbf_high``,
         ``mtbf_mid``, ``mtbf_low``: a third of the nodes each), ``factor`` (times the mean) with ``factor_low`` and
-        ``factor_high``, ``repeats`` (repeat failures from the cause with most, if three or more from one came in the
-        last 90 days), ``drain``, ``reason``.
+        ``factor_high``, ``lately`` (what an alarm says of it), ``drain``, ``reason``.
     skipped : tuple of str
         Nodes whose names are no host names, or reserved by Slurm (``ALL``, ``DEFAULT``, ``localhost``).
     span : str

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arguments import share, whole
 from relfit.base.arrays import FloatArray, Seed
@@ -24,12 +23,12 @@ from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
 from relfit.fleet.job_shares import Lately
 from relfit.fleet.node_years import by_node_year, nodes_in_service
+from relfit.fleet.nodes_to_check import nodes_now
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates, unbounded
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 
-_OFTEN, _FALSE = 2.0, 0.05  # outliers: multiple of the mean rate; expected share of false ones
 QUANTITIES = ("mtbf", "mttr", "mttf", "reliability", "incidents", "nodes_down")
 
 
@@ -156,7 +155,8 @@ class FleetModel(FleetParts, Result):
         pandas.DataFrame
             One row per node present at the end, highest factors first: ``system``, ``node``, ``factor`` (times the mean
             of its system) with ``factor_low`` and ``factor_high``, ``probability`` that it fails at least twice as
-            often as the mean, and ``outlier`` (false-discovery rate 5 %).
+            often as the mean, ``outlier`` (false-discovery rate 5 %), ``lately`` (what a standing alarm of a watch says
+            of it, unless it fails more seldom since; none in the long run), and ``check`` (either).
 
         Raises
         ------
@@ -168,40 +168,10 @@ class FleetModel(FleetParts, Result):
         >>> import relfit as rf
         >>> nodes = rf.fleet_model(rf.datasets.load("white"), ("2003-04-01", "2004-10-01")).nodes_now()
         >>> nodes.columns.tolist()
-        ['system', 'node', 'factor', 'factor_low', 'factor_high', 'probability', 'outlier']
+        ['system', 'node', 'factor', 'factor_low', 'factor_high', 'probability', 'outlier', 'lately', 'check']
         """
         self._ask()
-        there = np.flatnonzero(self.standing.present)
-        factor, system = self.node_multipliers[there], self.places.system[there]
-        factor = factor / (np.bincount(system, factor) / np.bincount(system).clip(1))[system]  # of the nodes there
-        tail = 0.5 - self.level / 2.0
-        if self.multiples is not None:
-            multiples = self.multiples.take(there)
-            times = factor / multiples.rate  # so that the mean over the nodes is one
-            low, high = (multiples.quantile(p) * times for p in (tail, 1.0 - tail))
-            probability = multiples.above(_OFTEN / times)
-        else:
-            posterior = self.renewals["node"].posterior[there, 0]
-            shape = np.where(np.isfinite(posterior), posterior, 1e9)
-            low, high = (special.gammaincinv(shape, p) / shape * factor for p in (tail, 1.0 - tail))
-            probability = special.gammaincc(shape, _OFTEN * shape / np.maximum(factor, 1e-300))
-        order = np.lexsort((-factor, -probability))
-        wrong = np.cumsum(1.0 - probability[order]) / np.arange(1, order.size + 1)
-        outlier = np.zeros(order.size, np.bool_)
-        outlier[order] = (wrong <= _FALSE) & (probability[order] > 0.5)
-        nodes = self.places.nodes[there]
-        frame = pd.DataFrame(
-            {
-                "system": nodes.get_level_values(0),
-                "node": nodes.get_level_values(-1),
-                "factor": factor,
-                "factor_low": low,
-                "factor_high": high,
-                "probability": probability,
-                "outlier": outlier,
-            }
-        )
-        return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
+        return nodes_now(self, None if self.lately is None else self.lately.log)
 
     # ------------------------------------------------------------------ answers
 

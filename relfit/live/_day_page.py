@@ -21,7 +21,7 @@ from relfit.study import Study
 
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table
-_FIRST = ("node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
+_FIRST = ("burst", "node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
 
 
 def day_page(

@@ -15,6 +15,7 @@ from relfit.base.arguments import positive
 from relfit.base.errors import ArgumentError
 from relfit.fleet.surveillance import WatchedFleet
 from relfit.live.alarm_texts import (
+    bursts,
     missed_forecasts,
     node_episodes,
     rate_episodes,
@@ -36,7 +37,8 @@ SHARES = {
     "repair time": 0.06,
     "forecast": 0.05,
 }
-"""Share of the false alarms of a year, by detector. An alarm of stock comes from no test and has no share."""
+"""Share of the false alarms of a year, by detector. An alarm of stock comes from no test and has no share; chance
+makes one of a burst less than once in a hundred years."""
 
 
 def fleet_alarms(
@@ -51,9 +53,10 @@ def fleet_alarms(
     """The alarms that stand now.
 
     Changed rates of systems, racks, causes, models (every attribute of nodes with at most 60 values) and batches (month
-    of installation); nodes that stand out; repairs that did not help; repairs that take longer; stock that may run
-    short; missed forecasts. In a fleet without changes all of them together raise at most `per_year` alarms per year on
-    average. An alarm lasts while its condition does, under one ``key``.
+    of installation); nodes that stand out; repairs that did not help; repairs that take longer; many nodes that failed
+    at once in the last two days; stock that may run short; missed forecasts. In a fleet without changes all of them
+    together raise at most `per_year` alarms per year on average. An alarm lasts while its condition does, under one
+    ``key``.
 
     Parameters
     ----------
@@ -87,11 +90,11 @@ def fleet_alarms(
     """
     log = log.between(since, now)
     past = [each.alarm for each in alarm_history(log, per_year=per_year, forecasts=forecasts) if each.ended is None]
-    return past + short_stock(log, stock or {})
+    return past + bursts(log) + short_stock(log, stock or {})
 
 
 def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataFrame | None = None) -> list[Episode]:
-    """All alarms that the records of a log would have raised until its end, in order, except those of stock.
+    """All alarms that the records of a log would have raised until its end, in order, but for bursts and stock.
 
     Parameters
     ----------

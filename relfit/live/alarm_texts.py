@@ -1,4 +1,4 @@
-"""Texts of the alarms: changed rates, slower repairs, nodes that stand out, missed forecasts, stock that runs short."""
+"""Texts of the alarms: rates, repairs, nodes that stand out, many failures at once, missed forecasts, short stock."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from relfit.fleet.surveillance import (
     nodes_standing_out,
     rate_changes,
     slower_repairs,
+    wide_incidents,
 )
 from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
@@ -30,6 +31,7 @@ _SHORT = 0.10  # probability of running short that raises an alarm
 _LEAD = "30d"
 _NEARLY = 0.85  # likeness of a cause's name to that of a stock
 _CAUSES = 8  # named
+_BURST_STANDS = pd.Timedelta("2d")  # so that a round that is missed loses none
 
 
 def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[Episode]:
@@ -174,6 +176,24 @@ def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp)
         )
         out.append(Episode(alarm, until if until < now else None))
     return out
+
+
+def bursts(log: FailureLog) -> list[Alarm]:
+    """Alarms of many nodes that failed at once in the last two days, the latest of each system."""
+    out: dict[str, Alarm] = {}
+    for each in wide_incidents(log):
+        if each.end < log.window.end - _BURST_STANDS:
+            continue
+        name = system_named(each.system)
+        text = (
+            f"{each.nodes:,} of {count(each.of, 'node')} of {name} failed within {duration(max(each.hours, 1 / 60))}, "
+            f"from {each.start.tz_convert(log.source.timezone):%Y-%m-%d %H:%M}"
+            f"{': ' if each.shared else ''}{', '.join(each.shared)}."
+        )
+        advice = "Look first at what these nodes share: power, cooling, network, a change of software."
+        evidence = {"nodes": float(each.nodes), "of": float(each.of), "hours": each.hours}
+        out[name] = Alarm("burst", name, each.start, each.end, text, advice, evidence)
+    return list(out.values())
 
 
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:

@@ -49,7 +49,7 @@ class Alarm:
     Attributes
     ----------
     kind : str
-        ``"rate"``, ``"node"``, ``"repeat"``, ``"repair time"``, ``"stock"``, ``"forecast"`` or ``"source"``.
+        ``"rate"``, ``"node"``, ``"repeat"``, ``"repair time"``, ``"burst"``, ``"stock"``, ``"forecast"``, ``"source"``.
     subject : str
         What changed: ``"system white"``, ``"rack r07"``, ``"cause memory"``, ``"node n012"``, ``"source events"``.
     since : pandas.Timestamp

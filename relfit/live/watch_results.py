@@ -38,7 +38,7 @@ class Round(Result):
     gone : tuple of str
         What sources no longer have, or have changed, in a sentence each.
     problems : tuple of str
-        These, what could not be done, and failures of many nodes at once, in a sentence each.
+        These, and what could not be done, in a sentence each.
     undone : tuple of str
         The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
     """
@@ -86,9 +86,9 @@ class Round(Result):
 
     def _mark(self, alarm: Alarm) -> str:
         """The kind of an alarm, and whether it is new; in a first round, since when it stands."""
-        if self.new == self.records and self.made - alarm.raised > _WEEK:
-            return f"{alarm.kind}, since {alarm.since:%Y-%m-%d}"
-        return f"{'NEW ' * (alarm.key in self.raised)}{alarm.kind}"
+        long = self.new == self.records and self.made - alarm.raised > _WEEK
+        since = f", since {alarm.since:%Y-%m-%d}" if long else ""
+        return f"{'NEW ' * (alarm.key in self.raised)}{alarm.kind}{since}"
 
 
 class WatchStatus(Result):

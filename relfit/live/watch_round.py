@@ -10,9 +10,9 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import count, duration, on_one_line, system_named
+from relfit.base.text import on_one_line
 from relfit.base.units import instant
-from relfit.fleet.surveillance import scored, wide_incidents
+from relfit.fleet.surveillance import scored
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
@@ -152,10 +152,6 @@ def _asked(
 ) -> tuple[pd.DataFrame, list[Alarm] | None, list[str]]:
     """New forecasts, alarms (None where they are unknown), and problems: these do not end the round."""
     problems = [_NODES] if study.log.question else []
-    for each in wide_incidents(study.log):
-        of = f"{each.nodes:,} of {count(each.of, 'node')} of {system_named(each.system)}"
-        when = each.start.tz_convert(settings.timezone)
-        problems.append(f"{when:%Y-%m-%d %H:%M}: {of} failed within {duration(max(each.hours, 1 / 60))}")
     forecasts, alarms = pd.DataFrame(), None
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))

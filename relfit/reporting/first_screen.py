@@ -289,8 +289,8 @@ def _advice(m: ReportData) -> list[Point]:
             )
     points += _risen(m)
     named = m.nodes_now.result
-    if named is not None and not m.few and named["outlier"].any():
-        worst = named[named["outlier"]]
+    if named is not None and not m.few and named["check"].any():
+        worst = named[named["check"]]
         each = [
             f"{node} ({number(factor, 2)}{' times the mean rate' if i == 0 else ''})"
             for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True))
@@ -313,8 +313,7 @@ def _advice(m: ReportData) -> list[Point]:
     if not m.few and len(often):
         first, others = often.iloc[0], often["node"].drop_duplicates().iloc[1:_NAMED]
         of = "" if first["cause"] == NOT_STATED else f" ({first['cause']})"
-        times = "twice" if first["lately"] == 2 else f"{first['lately']:,} times"
-        text = f"Look at the repairs of node {first['node']}: it failed again {times} in 90 days{of}."
+        text = f"Look at repairs of {first['node']}: {first['lately']:,} early repeats in 90 days{of}."
         if len(others):
             text += f" Also {', '.join(others)}."
         points.append(Point(text, "nodes", "repeats", "Repairs"))

@@ -13,6 +13,7 @@ from relfit.analyses.screening.periods import FEWEST
 from relfit.base.text import count, duration, number, p_value, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fleet import FleetModel
+from relfit.fleet.nodes_to_check import standing_out_lately
 from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, interval_head, span
 from relfit.reporting.report_data import ReportData
 
@@ -81,7 +82,7 @@ def steady(m: ReportData) -> Section | str:
             verdict += f" All of the log is used: {m.chosen.problem}."
     else:
         verdict = f"A change is seen, but no clearer than chance shows in {m.asked} tests. {m.chosen.headline}"
-    return Section("steady", "Is the rate steady?", verdict, tables=(table,))
+    return Section("steady", "Is the rate steady?", verdict, m.study.rates_of_late, tables=(table,))
 
 
 def interruptions(m: ReportData) -> Section | str:
@@ -255,7 +256,7 @@ def nodes(m: ReportData) -> Section | str:
     own = {"system": "system"} if m.several_systems else {}
     tables, findings, figures, details, terms = [], [], [], [], []
     if now is not None and not m.few:
-        now = now.sort_values(["outlier", "factor"], ascending=False, kind="stable", ignore_index=True)
+        now = now.sort_values(["check", "factor"], ascending=False, kind="stable", ignore_index=True)
         limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
         tables.append(
             Table(
@@ -268,12 +269,12 @@ def nodes(m: ReportData) -> Section | str:
                     "factor": "times the mean",
                     "limits": interval_head(m.level),
                     "probability": "twice or more",
-                    "outlier": "outlier",
+                    "check": "check",
                 },
                 percent=frozenset({"probability"}),
                 shown=4,
                 page=now.assign(limits=limits),
-                note="Twice or more: probability. False outliers: 5 % at most.",
+                note="Twice or more: probability. False: 5 % at most.",
             )
         )
         findings.append(_standing_out(now, m))
@@ -299,7 +300,7 @@ def nodes(m: ReportData) -> Section | str:
                         "last": "last",
                     },
                     shown=4,
-                    note=f"Hours: median. By chance: {100 * again.alpha:g} % at most.",
+                    note=f"Hours: median. By chance, singly or by four: {100 * again.alpha:g} % at most.",
                 )
             )
     if found is not None:
@@ -348,9 +349,10 @@ def nodes(m: ReportData) -> Section | str:
 
 def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     """The nodes that stand out now, in a sentence."""
-    named, when = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}"
+    named, when, lately = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}", standing_out_lately(now)
     if not len(named):
-        return f"As of {when} no node is known to fail at least twice as often as the mean."
+        none = f"{lately}; none is known yet" if lately else "no node is known"
+        return f"As of {when} {none} to fail at least twice as often as the mean."
 
     def of(row: Mapping[Hashable, object]) -> str:
         return f" of system {row['system']}" if m.several_systems else ""
@@ -361,7 +363,8 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     ]
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
     does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
-    return f"As of {when} {does} at least twice as often as the mean: {', '.join(names)}{more}."
+    also = lately and f"; {lately}"
+    return f"As of {when} {does} at least twice as often as the mean: {', '.join(names)}{more}{also}."
 
 
 def _ageing(m: ReportData) -> str:
@@ -369,7 +372,7 @@ def _ageing(m: ReportData) -> str:
     assert model is not None
     fits = model.renewals["node"]
     moving = fits.moving is not None and bool(fits.moving[0])
-    if m.several_systems or fits.status[0] != "ok" or moving or m.firm("ageing"):
+    if m.several_systems or not fits.shape_known or moving or m.firm("ageing"):
         return fits.headline
     low, value, high = fits.shape[0]
     return (
@@ -408,7 +411,7 @@ def _unit_of_failures(m: ReportData) -> tuple[str, ...]:
     each = float(total["failures"] / max(total["incidents"], 1e-12))
     if each < _JOINED:
         return ()
-    return (f"Failures are records: {number(each)} per incident.",)
+    return (f"Records: {number(each)} per incident in {total['horizon'] / 24.0:.0f} days.",)
 
 
 def independence(m: ReportData) -> Section | str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import lzma
+import re
 import warnings
 from itertools import islice
 from pathlib import Path
@@ -620,3 +621,17 @@ def test_limits_of_a_mean_are_above_a_twentieth_of_it() -> None:
     values = np.append(np.full(3, 1e-3), 1000.0)
     low, _ = _hall(values, 0.999)
     assert low == pytest.approx(0.05 * values.mean())
+
+
+def test_the_method_of_a_repair_time_says_what_the_time_of_late_adds() -> None:
+    """A factor, and its uncertainty each way, which is what is wider than in the long run."""
+    now, long = (
+        rf.calibrate(small_log(), period="all", parts=("mttr",), at=at).mttr.mean for at in ("now", "long run")
+    )
+    assert now.value is not None
+    assert long.value is not None
+    said = re.search(r"; times (\S+) for repairs lately, uncertain by a factor of (\S+)$", now.method or "")
+    assert said is not None
+    assert float(said[1]) == pytest.approx(now.value / long.value, rel=0.01)
+    wider = np.log(now.high / now.value) ** 2 - np.log(long.high / long.value) ** 2
+    assert float(said[2]) == pytest.approx(np.exp(np.sqrt(wider)), rel=0.06)

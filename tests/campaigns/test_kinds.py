@@ -194,3 +194,12 @@ def test_a_function_takes_any_parameter_where_it_says_so() -> None:
     runner = runner_of(campaign("tests.campaigns.models:anything", {"x": [1]}, config={"y": 1}))
     runner.check({"whatever": 2})
     assert runner.run({"x": 2}, 0, 2, 0)["value"].tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("output", "best"), [("etr", "most"), ("goodput", "most"), ("total_training_time", "least"), (None, "least")]
+)
+def test_the_best_cell_has_most_of_what_is_good(output: str | None, best: str) -> None:
+    """The least goodput was the headline."""
+    asked = campaign("training", {"recovery_time": [10]}, config=TRAINING, output=output)
+    assert runner_of(asked).sides(asked)["best"] == best

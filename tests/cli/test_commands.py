@@ -62,12 +62,14 @@ def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, caps
 
 
 def test_the_number_of_nodes_is_an_option(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("tickets.csv").write_text("host,opened,closed,component,severity\na,2024-01-01,2024-01-02,GPU (as 'x'),1\n")
+    Path("tickets.csv").write_text(
+        "host,opened,closed,component,rack,severity\na,2024-01-01,2024-01-02,GPU (as 'x'),R1,1\n"
+    )
     assert document(capsys, "info", "tickets.csv", "--n-nodes", 7)["nodes"] == 7
     assert main(["info", "tickets.csv", "--n-nodes", "7"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     columns = "columns node from 'host', start from 'opened', end from 'closed', cause from 'component'; attributes"
-    assert f"{columns} severity" in text
+    assert f"{columns} rack, severity" in text
     Path("nodes.csv").write_text("node\na\n")
     assert main(["info", "tickets.csv", "--n-nodes", "7", "--population", "nodes.csv"]) == 2
     assert "give --n-nodes or --population" in capsys.readouterr().err

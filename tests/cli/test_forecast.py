@@ -108,3 +108,12 @@ def test_what_the_period_is_by_default_is_told_as_it_is(capsys) -> None:
         assert "all by default" in " ".join(capsys.readouterr().out.split())
     assert main(["forecast", "white", "--draws", "200", "--at", "long-run"]) == 0
     assert capsys.readouterr().out.startswith("Period used: 2002-10-06 to 2004-10-01")
+
+
+def test_a_group_that_is_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """Only --details had the table, and nothing said what its last row is."""
+    assert main([*LOG, "--horizon", "7d", "--group", "rack"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "By rack (expected, 95 % prediction interval)" in shown
+    assert "By cause (" not in shown
+    assert "whole system: what hits half of a system's nodes or more" in shown or " more; --out FILE" in shown

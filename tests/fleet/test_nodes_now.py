@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.cli.app import main
 from relfit.fleet.prediction import multiples_now
 from relfit.fleet.prediction.switching import _near
+from relfit.fleet.surveillance.standing_alarms import _A_YEAR, _OF_RATES
+from relfit.live import fleet_alarms, silent_sources
+from relfit.live._fleet_alarms import SHARES
+from relfit.live.watch_settings import AlarmSettings
 from tests.factories import make_log
 
 STEP, STEPS = 10, 73  # two years
@@ -131,3 +140,62 @@ def test_of_many_nodes_each_third_is_scored(monkeypatch: pytest.MonkeyPatch) -> 
     rest = np.delete(np.arange(60), [1, 2])
     np.testing.assert_array_equal(after[rest], before[rest])
     assert not np.allclose(after[1], before[1])
+
+
+@pytest.fixture(scope="module")
+def two_alarms() -> rf.FailureLog:
+    """A year and a half of 380 nodes, about 0.6 failures each in 90 days; of late more of two."""
+    rng = np.random.default_rng(3)
+    starts = [(int(rng.integers(380)), t) for t in rng.uniform(0.0, 13_000.0, 1200)]
+    starts += [(7, 12_690.0 - 340.0 * k) for k in range(7)] + [(79, 12_690.0 - 180.0 * k) for k in range(6)]
+    rows = [{"node": f"n{i:03d}", "start": t, "end": t + 3.0} for i, t in sorted(starts, key=lambda one: one[1])]
+    return make_log(rows, [{"node": f"n{i:03d}"} for i in range(380)], window=(0.0, 13_000.0))
+
+
+def test_a_node_of_an_alarm_is_to_check_before_its_rate_is_known(
+    two_alarms: rf.FailureLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The list, the drain list and the alarms named others: none, one and two."""
+    now = rf.fleet_model(two_alarms, "all").nodes_now()
+    assert not now["outlier"].any()
+    named = now[now["check"]].set_index("node")
+    assert named.index.tolist() == ["n079", "n007"]
+    alarms = [each for each in fleet_alarms(two_alarms) if each.kind in ("node", "repeat")]
+    assert {each.subject.split(",")[0] for each in alarms} == {f"node {name}" for name in named.index}
+    events = two_alarms.events
+    last = events[events["node"] == "n079"]["start"].tail(6)
+    others = events[events["start"].between(last.iloc[0], last.iloc[-1]) & (events["node"] != "n079")]
+    said, mean = named.loc["n079", "lately"].split(", others ")
+    assert said == f"6 failures in {(last.iloc[-1] - last.iloc[0]) / pd.Timedelta('1d'):.3g} days"
+    assert float(mean) == pytest.approx(len(others) / 379, rel=0.15)  # two records soon after each other are one
+    assert rf.fleet.slurm_nodes(two_alarms, period="all").drain["node"].tolist() == ["n079", "n007"]
+    rf.write(two_alarms, tmp_path / "log.parquet")
+    main(["nodes", str(tmp_path / "log.parquet"), "--period", "all"])
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.startswith("Check 2 of 380 nodes: n079, n007.")
+    assert "2 nodes stand out lately: n079 (6 failures in 30 days, others " in text
+
+
+def test_nodes_of_alarms_are_those_of_a_watch_by_default() -> None:
+    of_watch = (1.0 - silent_sources.SHARE) * AlarmSettings().per_year
+    assert pytest.approx(of_watch * SHARES["node"]) == _A_YEAR
+    assert SHARES["node"] == SHARES["repeat"]
+    assert {name: pytest.approx(of_watch * SHARES[name]) for name in _OF_RATES} == _OF_RATES
+
+
+def test_a_rate_that_raises_an_alarm_is_told_with_the_periods(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The watch said that the rate rose, trend and report that nothing changed."""
+    rng = np.random.default_rng(5)
+    starts = np.sort(np.append(rng.uniform(0.0, 14_400.0, 1200), rng.uniform(13_056.0, 14_400.0, 45)))
+    rows = [{"node": f"n{rng.integers(200):03d}", "start": t, "end": t + 3.0} for t in starts]
+    log = make_log(rows, [{"node": f"n{i:03d}"} for i in range(200)], window=(0.0, 14_400.0))
+    alarms = [each for each in fleet_alarms(log) if each.key == "rate: system s"]
+    assert len(alarms) == 1
+    seen = re.search(r"(\d+ incidents in the \d+ days to \S+), (\S+) expected", alarms[0].text)
+    assert seen is not None
+    said = f"the rate of system s rose lately: {seen[1]}, {seen[2]} expected from the year before."
+    rf.write(log, tmp_path / "log.parquet")
+    assert main(["trend", str(tmp_path / "log.parquet")]) == 0
+    assert said in " ".join(capsys.readouterr().out.split())

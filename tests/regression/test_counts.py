@@ -210,7 +210,7 @@ def test_what_one_outlier_node_does_is_not_put_down_to_its_rack() -> None:
     assert rf.regress(log, "failures ~ rack").likelihood_ratio.p < 0.05  # with the node
     effects = rf.regression.attribute_effects(log, measures=("failures",))
     assert effects.headline == (
-        "No attribute of the nodes is associated with more failures (1 tested, without the outlier node g017)."
+        "No attribute of the nodes is associated with more failures (1 tested, without the period's outlier node g017)."
     )
     fit = effects.regressions[("failures", "rack")]
     assert fit.n_rows == 63

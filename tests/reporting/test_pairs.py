@@ -115,7 +115,7 @@ def check(page: str) -> list[str]:
         assert now is not None
         assert repairs_ahead[3] / failures[3] == pytest.approx(now[0], rel=0.09)  # of records, and of outages of nodes
         done.append("mean repair ahead and now")
-    each = numbers(r"Failures are records: N per incident", page)
+    each = numbers(r"Records: N per incident in 90 days", page)
     if each and week and failures:
         agree("records for each incident", failures[3] / (week[0] * 90.0 / 7.0), each[0])
     back = numbers(r"back in H", page)

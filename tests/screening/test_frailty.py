@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import gamma
 
 import numpy as np
@@ -191,3 +192,12 @@ def test_frailties_that_hardly_vary_have_the_likelihood_of_equal_nodes():
         free = np.array([[[np.log(0.8), 0.1, np.log(variance), 0.0]]])
         spread, equal = (data.loglik(name, free) for name in ("spread", "equal"))
         np.testing.assert_allclose(spread, equal, atol=apart)
+
+
+def test_a_shape_without_an_interval_says_nothing_of_ageing() -> None:
+    """Ten failures of ten nodes had a shape of 6.42, "nan to nan"."""
+    rng = np.random.default_rng(5)
+    found = renewal_models(steady(rng, 40, 0.8, 3000.0, 6000.0, np.ones(40)))
+    assert "Weibull shape" in found.headline
+    found = replace(found, shape=np.array([[np.nan, 6.42, np.nan]]))
+    assert found.headline == f"{found.failures[0]} failures are too few to distinguish ageing from unequal nodes."

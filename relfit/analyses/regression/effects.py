@@ -99,9 +99,9 @@ class AttributeEffects(Result):
         nodes = list(dict.fromkeys(node for names in self.table["left_out"] for node in names.split(", ") if node))
         left = []
         if len(nodes) > _NAMED:
-            left.append(count(len(nodes), "outlier node"))
+            left.append(f"{count(len(nodes), 'outlier node')} of the period")
         elif nodes:
-            left.append(f"the outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}")
+            left.append(f"the period's outlier node{'' if len(nodes) == 1 else 's'} {', '.join(nodes)}")
         if self.shared_records:
             left.append("incidents of several nodes")
         return f", without {' and '.join(left)}" if left else ""
@@ -195,8 +195,8 @@ def attribute_effects(
     >>> import relfit as rf
     >>> log = rf.datasets.load("white")
     >>> print(rf.regression.attribute_effects(log, measures=("failures",)).headline)
-    No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes and incidents of
-    several nodes).
+    No attribute of the nodes is associated with more failures (1 tested, without 5 outlier nodes of the period and
+    incidents of several nodes).
     """
     check_log(log)
     level_checked(level)

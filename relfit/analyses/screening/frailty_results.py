@@ -79,7 +79,7 @@ class RenewalModels(Result):
                 f"Of {len(self.groups)} systems, the failure rate of a node falls with the time since its last "
                 f"failure in {falls} and rises in {rises}; in the others there is no evidence either way."
             )
-        if self.status[0] != "ok":
+        if not self.shape_known:
             return f"{int(self.failures[0])} failures are too few to distinguish ageing from unequal nodes."
         low, value, high = self.shape[0]
         limits = f"(Weibull shape {number(value)}, {number(low)} to {number(high)}, unequal nodes allowed for)"
@@ -95,6 +95,11 @@ class RenewalModels(Result):
             )
         word = "falls" if self.ageing[0] < 0 else "rises"
         return f"The failure rate of a node {word} with the time since its last failure {limits}."
+
+    @property
+    def shape_known(self) -> bool:
+        """Whether the first group has a fit whose shape has an interval; a failure of each node gives none."""
+        return bool(self.status[0] == "ok" and np.isfinite(self.shape[0]).all())
 
     @property
     def ageing(self) -> IntArray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from relfit.base.text import duration
+from relfit.base.text import duration, number
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration.failures_by_scope import FailuresByScope
@@ -160,12 +160,13 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
     """A mean time multiplied by a factor with this relative variance."""
     if value.value is None:
         return value
-    low, high = value.low, value.high
+    low, high, wider = value.low, value.high, ""
     if low is not None and high is not None:
         z = float(special.ndtri(0.5 + 0.5 * (value.level or 0.95)))
         ends = [np.log(value.value / low), np.log(high / value.value)]
         wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
+        wider = f", uncertain by a factor of {number(float(np.exp(z * np.sqrt(np.log1p(max(variance, 0.0))))), 2)}"
     return Duration(
         value=value.value * factor,
         low=low,
@@ -173,5 +174,5 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
         level=value.level,
         events=value.events,
         distribution="lognormal" if low is not None and high is not None else None,
-        method=f"{value.method or 'mean of repairs'}; as long as lately",
+        method=f"{value.method or 'mean of repairs'}; times {number(factor)} for repairs lately{wider}",
     )

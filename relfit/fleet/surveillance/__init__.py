@@ -3,7 +3,7 @@
 A `WatchedFleet` is a log until now, as streams of incidents by day and by node. `rate_scans` compares windows of counts
 with the year before them, `recurrence_scans` the last failures of a place with those of all others; both work on arrays
 alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide the false alarms allowed in a year among
-the tests. `relfit.live` reports the results.
+the tests. `relfit.live` reports the results, `standing_alarms` has those at the end of a log.
 """
 
 from relfit.fleet.surveillance.count_scores import failures_ahead, missed_counts, scored, tails_of_counts
@@ -16,6 +16,7 @@ from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes
 from relfit.fleet.surveillance.recurrence_scans import Recurrence, scan_recurrence
 from relfit.fleet.surveillance.repair_scans import RepairEpisode, slower_repairs
 from relfit.fleet.surveillance.silence import longest_pause
+from relfit.fleet.surveillance.standing_alarms import nodes_of_late, rates_of_late
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
 __all__ = [
@@ -34,8 +35,10 @@ __all__ = [
     "forecasts_so_far",
     "longest_pause",
     "missed_counts",
+    "nodes_of_late",
     "nodes_standing_out",
     "rate_changes",
+    "rates_of_late",
     "scan_rates",
     "scan_recurrence",
     "scan_scores",

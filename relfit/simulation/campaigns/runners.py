@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,10 @@ _KINDS = {
 }
 
 
+_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")
+"""Outputs of which more is better."""
+
+
 class Runner:
     """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes.
 
@@ -37,8 +41,8 @@ class Runner:
     ----------
     output : str
         The default of the campaign's `output`; the first output where it is empty.
-    best, beside : str, tuple of str
-        Which side of `output` is good; a further output and its good side, for a Pareto front.
+    beside : tuple of str
+        A further output and its good side, for a Pareto front.
     units : dict
         Units of outputs, and of parameters that are plain numbers, by the last part of their keys.
     document : str
@@ -46,7 +50,6 @@ class Runner:
     """
 
     output = ""
-    best: Literal["least", "most"] = "least"
     beside: tuple[str, ...] = ()
     units: Mapping[str, str] = MappingProxyType({})
     document = "settings"
@@ -72,7 +75,7 @@ class Runner:
     def sides(self, campaign: Campaign) -> dict[str, Any]:
         """``best``, ``pareto`` and ``units`` of the campaign, or their defaults for this kind of run."""
         output = campaign.output or self.output
-        best = campaign.best or (self.best if output == self.output else "least")
+        best = campaign.best or ("most" if output in _MOST else "least")
         second = ("cost", "least") if campaign.prices else self.beside
         pareto: Any = campaign.pareto or ({output: best, second[0]: second[1]} if second else {})
         return {"best": best, "pareto": pareto, "units": {**self.units, **campaign.units}}

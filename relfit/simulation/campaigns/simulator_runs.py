@@ -112,12 +112,12 @@ class SparingRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
-        self.output, self.best, self.beside = "useful", "most", ("stops", "least")
+        self.output, self.beside = "useful", ("stops", "least")
         devices = dict.fromkeys(("mtbf_tray", "mtbf_rack", "mttr"), "h")
         self.units = devices | dict.fromkeys(("hits", "stops", "blockings"), "per h")
         if self.base.get("jobs"):
             self.units = devices | dict.fromkeys(("mean_wait", "longest_wait", "makespan", "lost"), "h")
-            self.output, self.best, self.beside = "mean_wait", "least", ("utilisation", "most")
+            self.output, self.beside = "mean_wait", ("utilisation", "most")
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """The arguments of a simulation, checked as by the planner; there must be one strategy."""
