@@ -1,10 +1,12 @@
-"""Compiled counting sorts, and sums in order."""
+"""Compiled counting sorts, the order of a few values, and sums in order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from relfit.base.numeric.compiled import njit
+
+_MANY = 64  # values from which numba's sort is faster
 
 
 @njit(cache=True, nogil=True)
@@ -60,6 +62,21 @@ def sort_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> Non
                         j -= gap
                     out[j + gap] = value
             first = last
+
+
+@njit(cache=True, nogil=True)
+def rising(values: np.ndarray) -> np.ndarray:
+    """Positions that sort the values: by insertion where they are few, as in most groups."""
+    if values.size > _MANY:
+        return np.argsort(values)
+    order = np.empty(values.size, dtype=np.int64)
+    for i in range(values.size):
+        j = i
+        while j > 0 and values[order[j - 1]] > values[i]:
+            order[j] = order[j - 1]
+            j -= 1
+        order[j] = i
+    return order
 
 
 @njit(cache=True, nogil=True)
