@@ -56,7 +56,9 @@ def maximise_conditional(
     angle = 2.0 * np.pi * np.arange(_DIRECTIONS if several else 0) / _DIRECTIONS
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     first = int(groups[0])
-    _climb_all(KINDS[name], groups - first, rows_of_groups(lives, first, int(groups[-1]) + 1), around, best)
+    rows = rows_of_groups(lives, first, int(groups[-1]) + 1)
+    work = np.empty((4, 2 * int(lives.sizes[groups].max())))
+    _climb_all(KINDS[name], groups - first, rows, around, work, best)
     return best
 
 
@@ -104,12 +106,13 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb_all(kind: int, groups: np.ndarray, rows: GroupRows, around: np.ndarray, maximum: Maximum) -> None:
+def _climb_all(
+    kind: int, groups: np.ndarray, rows: GroupRows, around: np.ndarray, work: np.ndarray, maximum: Maximum
+) -> None:
     free, value, gradient, information, converged, edge = maximum
     space = new_space()
     out, trial, point = np.empty(6), np.empty(6), np.empty(2)
     best, best_out = np.empty(2), np.empty(6)
-    work = np.empty((4, 2 * np.diff(rows.offsets).max()))
     for group in range(groups.size):
         own = terms_of(kind, groups[group], rows, work)
         best[0], best[1] = free[group, 0], free[group, 1]
@@ -156,8 +159,8 @@ def _climb_all(kind: int, groups: np.ndarray, rows: GroupRows, around: np.ndarra
         middle, radius = 0.5 * (i00 + i11), math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
         slope = max(abs(best_out[1]), abs(best_out[2]))
         plain = abs(middle - radius) * LARGEST_VARIANCE < 1.0 and slope < _PLAIN
-        if settled == _EDGE or (settled == _LOST and plain):
-            edge[group] = True
-        elif settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
+        if settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
             converged[group] = middle + radius < LARGEST_VARIANCE * determinant
             edge[group] = not converged[group]
+        elif settled == _EDGE or plain:
+            edge[group] = True

@@ -13,7 +13,7 @@ import numpy as np
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.counting import rising
 from relfit.base.numeric.special import mean_log_minus_one, shape_score
-from relfit.fitting.conditional_terms import GAMMA, WEIBULL, GroupTerms, copy_into
+from relfit.fitting.conditional_terms import GAMMA, WEIBULL, GroupTerms
 from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD
 from relfit.log.lifedata import LifeData
 
@@ -96,8 +96,10 @@ def terms_of(kind: int, group: int, rows: GroupRows, work: np.ndarray) -> GroupT
 @njit(cache=True, nogil=True)
 def _rise(times: np.ndarray, weight: np.ndarray) -> None:
     order = rising(times)
-    copy_into(times[order], times)
-    copy_into(weight[order], weight)
+    for values in (times, weight):
+        before = values.copy()
+        for i in range(order.size):
+            values[i] = before[order[i]]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

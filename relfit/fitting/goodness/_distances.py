@@ -79,7 +79,7 @@ def _of_group(columns: _Columns, begin: int, end: int, out: np.ndarray) -> None:
         total += weight[i]
     at_risk = total
     surviving = 1.0
-    watched = 1.0  # Kaplan-Meier estimate of the share not yet censored
+    watched, root = 1.0, 1.0  # Kaplan-Meier estimate of the share not yet censored, and its root
     largest = 0.0
     distance = 0.0
     square = 0.0
@@ -110,9 +110,10 @@ def _of_group(columns: _Columns, begin: int, end: int, out: np.ndarray) -> None:
             surviving = 0.0 if failures >= at_risk else surviving * (1.0 - failures / at_risk)
         away = max(away, abs(u - (1.0 - surviving)))
         largest = max(largest, away)
-        distance = max(distance, math.sqrt(watched) * away)
+        distance = max(distance, root * away)
         if ended > failures and at_risk > failures:
             watched *= 1.0 - (ended - failures) / (at_risk - failures)
+            root = math.sqrt(watched)
         at_risk -= ended
     if surviving <= 0.0:
         # the estimate is complete: from the last failure on it is one
