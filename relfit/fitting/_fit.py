@@ -12,8 +12,6 @@ from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import worker_number
 from relfit.base.numeric.levels import level_checked
-from relfit.fitting._maximum_likelihood import SharedWork, maximum_likelihood
-from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD
 from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
@@ -115,15 +113,12 @@ def fit(
     names = _names(families)
     level = level_checked(level)
     how, estimator = method_named(method, bias_correction)
-    shared = SharedWork()
     results: dict[str, FamilyFit] = {}
     for name in names:
         family = family_named(name)
-        if how == MAXIMUM_LIKELIHOOD:
-            estimates = maximum_likelihood(family, data, workers, shared)
-        else:
-            estimates = estimator(family, data, workers)
-        results[name] = FamilyFit(family, data, estimates, level, how, estimator, n_resamples, rng)
+        results[name] = FamilyFit(
+            family, data, estimator(family, data, workers), level, how, estimator, n_resamples, rng
+        )
     return Fits(data, results, level)
 
 

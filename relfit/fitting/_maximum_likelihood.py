@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.newton import Maximum, maximise, whitening
 from relfit.base.numeric.ordering import changes
-from relfit.base.numeric.ragged import offsets_of
+from relfit.base.numeric.ragged import sums
 from relfit.fitting import conditional_kernels, status
 from relfit.fitting.em_starts import hollow, mixture_starts
 from relfit.fitting.estimates import Estimates, jacobian
@@ -22,17 +22,10 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
 _ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
-_GROUPS_AT_ONCE = 1 << 15
+_LIVES_AT_ONCE = 1 << 17
 _DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
 _LEAST_FALL = 0.2  # of what a parabola falls there
 _CLIMBS = 3
-
-
-@dataclass
-class SharedWork:
-    """What the search for one distribution can reuse of another's, on the same durations."""
-
-    moments: tuple[FloatArray, FloatArray] | None = None
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
@@ -47,11 +40,8 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     """
     count = len(family.parameter_names())
     starts, sizes = lives.offsets[:-1], lives.sizes
-    counted = np.ones(lives.durations.size, np.bool_) if lives.weights is None else lives.weights > 0
-    ended = counted & (lives.ends < np.inf)
     codes = np.full(lives.n_groups, status.OK, dtype=np.int8)
     failures = lives.n_failures
-    rows = _by_group(np.add, counted.astype(np.int64), starts, sizes, 0)
     if count > 1:
         early, late = lives.durations, lives.ends
         if lives.entry is not None:
@@ -60,18 +50,20 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
             late = np.where(lives.exit == late, np.inf, late)
         if lives.stationary is not None:
             late = np.where(lives.stationary, np.inf, late)
-        latest = _by_group(np.maximum, np.where(counted, early, -np.inf), starts, sizes, -np.inf)
-        first = _by_group(np.minimum, np.where(counted, late, np.inf), starts, sizes, np.inf)
+        if lives.weights is not None:
+            early, late = np.where(lives.weights > 0, (early, late), ((-np.inf,), (np.inf,)))
+        latest = _by_group(np.maximum, early, starts, sizes, -np.inf)
+        first = _by_group(np.minimum, late, starts, sizes, np.inf)
         codes[(failures < count) & (lives.n_lives < _ENOUGH)] = status.FEW
         alike = (latest <= first) & (first < np.inf)
         codes[alike] = status.NO_VARIANCE
         codes[alike & (failures == 1)] = status.TOO_FEW
         if count > 2:
-            codes[_distinct_failures(lives, ended) < count] = status.TOO_FEW
+            codes[_distinct_failures(lives) < count] = status.TOO_FEW
     if not family.density_at_zero:
         codes[lives.n_zeros > 0] = status.ZEROS
     codes[failures == 0] = status.ALL_CENSORED
-    codes[rows == 0] = status.TOO_FEW
+    codes[lives.n_lives == 0] = status.TOO_FEW
     return codes
 
 
@@ -89,7 +81,10 @@ def _by_group(
     return out
 
 
-def _distinct_failures(lives: LifeData, ended: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _distinct_failures(lives: LifeData) -> npt.NDArray[np.int64]:
+    ended = lives.ends < np.inf
+    if lives.weights is not None:
+        ended &= lives.weights > 0
     code = lives.group_codes()[ended]
     low, high = lives.durations[ended], lives.ends[ended]
     order = np.lexsort((high, low, code))
@@ -104,44 +99,27 @@ def imputed(lives: LifeData) -> LifeData:
     return LifeData(middle, ended, lives.offsets, lives.groups, lives.measure)
 
 
-def log_moments(lives: LifeData, workers: int | None = None, *, fitted: bool = True) -> tuple[FloatArray, FloatArray]:
+def log_moments(lives: LifeData, fitted: bool) -> tuple[FloatArray, FloatArray]:
     """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
 
     Never NaN: where there is no such fit, or none is wanted, the lives' own moments serve.
     """
-    plain, codes = imputed(lives), lives.group_codes()
-    weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
+    plain = imputed(lives)
     positive = plain.durations > 0.0
     log = np.log(np.where(positive, plain.durations, 1.0))
-    count = np.maximum(np.bincount(codes, weights * positive, lives.n_groups), 1e-300)
-    middle = np.bincount(codes, weights * log * positive, lives.n_groups) / count
-    spread = np.sqrt(np.bincount(codes, weights * positive * (log - middle[codes]) ** 2, lives.n_groups) / count)
-    top = np.full(lives.n_groups, -np.inf)
-    np.maximum.at(top, codes[positive], log[positive])
-    top = np.where(np.isfinite(top), top, 0.0)
-    failures = np.maximum(np.bincount(codes, weights * plain.observed, lives.n_groups), 0.5)
-    # few that failed say how far below the oldest; of most lives the spread of their logs serves
-    below = np.bincount(codes, weights * (plain.observed & positive) * (top[codes] - log), lives.n_groups)
-    scatter = np.where(failures < 0.5 * count, LOG_WEIBULL_SD * below / failures, spread)
-    guess = np.clip(LOG_WEIBULL_SD / np.maximum(scatter, 1e-3), 0.05, 20.0)
-
-    def moments(shape: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """By a Weibull distribution of this shape, whose scale is in closed form, relative to the largest life."""
-        with np.errstate(under="ignore"):
-            power = np.where(positive, np.exp(shape[codes] * np.minimum(log - top[codes], 0.0)), 0.0)
-        total = np.maximum(np.bincount(codes, weights * power, lives.n_groups), 1e-300)
-        log_scale = top + np.log(total / failures) / shape
-        return log_scale - EULER / shape, LOG_WEIBULL_SD / shape
-
-    if not fitted:
-        return moments(guess)
-    shape = maximum_likelihood(Weibull, plain, workers).parameters[:, 0]
-    return moments(np.where(np.isfinite(shape), np.clip(shape, 1e-3, 1e6), guess))
+    count = np.maximum(sums(positive, lives.offsets), 1.0)
+    middle = sums(log, lives.offsets) / count
+    square = sums(positive * (log - np.repeat(middle, lives.sizes)) ** 2, lives.offsets)
+    spread = np.maximum(np.sqrt(square / count), 1e-3)
+    if fitted:
+        shape, scale = maximum_likelihood(Weibull, plain, 1).parameters.T
+        there = np.isfinite(shape)
+        shape = np.clip(shape[there], 1e-3, 1e6)
+        middle[there], spread[there] = np.log(scale[there]) - EULER / shape, LOG_WEIBULL_SD / shape
+    return middle, spread
 
 
-def maximum_likelihood(
-    family: type[Family], lives: LifeData, workers: int | None = None, shared: SharedWork | None = None
-) -> Estimates:
+def maximum_likelihood(family: type[Family], lives: LifeData, workers: int | None = None) -> Estimates:
     """Fit one distribution to every group: Newton's method from one or several starting values.
 
     The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
@@ -153,40 +131,23 @@ def maximum_likelihood(
         A subclass of `Family`.
     workers : int, optional
         Threads; does not change the numbers.
-    shared : SharedWork, optional
-        Results of earlier fits to the same durations, which this one adds to.
     """
-    shared = SharedWork() if shared is None else shared
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
         _failures_over_time(lives, estimates)
-    rows = np.flatnonzero((estimates.codes == status.OK) & np.isnan(estimates.loglik))
-    if not rows.size:
-        return estimates.set_apart_overflow()
-    if lives.plain and family.name in conditional_kernels.KINDS:  # one maximum: any start will do
-        mean, spread = log_moments(lives, workers, fitted=False)
-    else:
-        if shared.moments is None:
-            shared.moments = log_moments(lives, workers)
-        mean, spread = shared.moments
-    counts = offsets_of(lives.sizes[rows])
+    wanted = (estimates.codes == status.OK) & np.isnan(estimates.loglik)
+    compiled = family.name in conditional_kernels.KINDS and conditional_kernels.suited(lives)
 
     def work(first: int, last: int) -> None:
-        for begin in range(first, last, _GROUPS_AT_ONCE):
-            part = rows[begin : min(begin + _GROUPS_AT_ONCE, last)]
-            own = lives.take(part.tolist())
-            starts = _starts(family, own, mean[part], spread[part])
-            if family.name in conditional_kernels.KINDS and conditional_kernels.suited(own):
-                best = _quick(family, own, starts)
-            else:
-                best = _best(LogLikelihood(family, own), starts)
-            _write(estimates, part, family, best)
-            estimates.codes[
-                part[(estimates.codes[part] == status.OK) & hollow(family, estimates.parameters[part], own)]
-            ] = status.NO_MAXIMUM
+        groups = first + np.flatnonzero(wanted[first:last])
+        if groups.size:
+            _write(estimates, groups, family, (_quick if compiled else _general)(family, lives, groups))
+        if issubclass(family, Mixture):
+            empty = hollow(family, estimates.parameters[groups], lives.take(groups))
+            estimates.codes[groups[empty & (estimates.codes[groups] == status.OK)]] = status.NO_MAXIMUM
 
-    over_groups(counts, work, workers)
+    over_groups(lives.offsets, work, workers, _LIVES_AT_ONCE)
     return estimates.set_apart_overflow()
 
 
@@ -207,38 +168,44 @@ def _failures_over_time(lives: LifeData, estimates: Estimates) -> None:
         estimates.loglik[rows] = failures[rows] * (np.log(rate) - 1.0)
 
 
-def _starts(family: type[Family], lives: LifeData, mean: FloatArray, spread: FloatArray) -> FloatArray:
+def _starts(family: type[Family], lives: LifeData) -> FloatArray:
     """Parameters to start from, shape (starts, groups, k)."""
     plain = imputed(lives)
     if issubclass(family, Mixture):
         return mixture_starts(family, plain)
     first = _by_group(np.minimum, plain.durations, lives.offsets[:-1], lives.sizes, 0.0)
+    fitted = not (lives.plain and family.name in conditional_kernels.KINDS)  # one maximum: any start will do
     with np.errstate(over="ignore"):
-        return np.minimum(family.starts(mean, spread, first), np.finfo(np.float64).max)
+        return np.minimum(family.starts(*log_moments(lives, fitted), first), np.finfo(np.float64).max)
 
 
-def _quick(family: type[Family], lives: LifeData, starts: FloatArray) -> Maximum:
+def _quick(family: type[Family], lives: LifeData, groups: IntArray) -> Maximum:
     """By the compiled search; groups that it leaves unsettled by the general one."""
-    with np.errstate(all="ignore"):
-        best = conditional_kernels.maximise_conditional(family.name, lives, family.to_free(starts)[0], 1)
+    name = family.name
+    if lives.entry is None and lives.stationary is None:
+        best = conditional_kernels.maximise_conditional(name, lives, groups=groups)
+    else:
+        own = lives.take(groups)
+        with np.errstate(all="ignore"):
+            best = conditional_kernels.maximise_conditional(name, own, family.to_free(_starts(family, own))[0])
     left = np.flatnonzero(~best.converged & ~best.edge)
     if left.size:
-        other = _best(LogLikelihood(family, lives.take(left.tolist())), starts[:, left])
-        best.take_over(left, other, slice(None))
+        best.take_over(left, _general(family, lives, groups[left]), slice(None))
     return best
 
 
-def _best(objective: LogLikelihood, starts: FloatArray) -> Maximum:
+def _general(family: type[Family], lives: LifeData, groups: IntArray) -> Maximum:
     """The highest of the maxima that the starts lead to; converged searches come before others."""
+    own = lives.take(groups)
+    objective = LogLikelihood(family, own)
     with np.errstate(all="ignore"):
-        free = objective.family.to_free(starts)
+        free = family.to_free(_starts(family, own))
     best = maximise(objective, free[0])
     for row in free[1:]:
         other = maximise(objective, row)
         take = np.where(best.converged == other.converged, other.value > best.value, other.converged)
         best.take_over(take, other, take)
-    lives = objective.lives
-    if free.shape[-1] <= 2 and not replace(lives, weights=None).plain:
+    if free.shape[-1] <= 2 and not replace(own, weights=None).plain:
         _look_around(objective, best)
     return best
 
@@ -286,4 +253,4 @@ def _write(estimates: Estimates, rows: npt.NDArray[np.int64], family: type[Famil
     slope = jacobian(family, free)
     with np.errstate(all="ignore"):
         inverse = np.linalg.inv(maximum.information[maximum.converged])
-        estimates.covariance[ok] = np.einsum("gij,gjk,glk->gil", slope, inverse, slope)
+        estimates.covariance[ok] = slope @ inverse @ slope.transpose(0, 2, 1)

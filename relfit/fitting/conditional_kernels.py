@@ -9,17 +9,14 @@ likelihoods with several.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, IntArray
-from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
-from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting.conditional_terms import FAR, WEIBULL, GroupTerms, Space, copy_into, new_space, value_of_group
+from relfit.fitting.conditional_terms import FAR, GroupTerms, Space, copy_into, new_space, value_of_group
+from relfit.fitting.group_terms import GroupRows, rows_of_groups, start_of, terms_of
 from relfit.log.lifedata import LifeData
 
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
@@ -31,94 +28,37 @@ _PLAIN = 1e-3  # slope below which a likelihood without curvature rises no more
 _LOST, _SETTLED, _EDGE = 0, 1, 2
 
 
-class _Terms(NamedTuple):
-    """`GroupTerms` of all groups: ``ends`` has one row per group, the others' begin at ``offsets``."""
-
-    ends: FloatArray
-    sf_offsets: IntArray
-    sf_log: FloatArray
-    sf_weight: FloatArray
-    tail_offsets: IntArray
-    tail_log: FloatArray
-    tail_weight: FloatArray
-
-
 def suited(lives: LifeData) -> bool:
     """Whether these kernels have all kinds of these lives: none in intervals, none right-truncated."""
     return lives.upper is None and lives.exit is None
 
 
-def _terms(lives: LifeData, kind: int) -> _Terms:
-    codes, n = lives.group_codes(), lives.n_groups
-    weights = np.ones(codes.size) if lives.weights is None else lives.weights.astype(np.float64)
-    stationary = np.zeros(codes.size, np.bool_) if lives.stationary is None else lives.stationary
-    ended = lives.observed & ~stationary & (lives.durations > 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log = np.log(lives.durations)
-        entry = np.full(codes.size, -np.inf) if lives.entry is None else np.log(lives.entry)
-
-        def total(values: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
-            return np.bincount(codes[rows], (weights * values)[rows], n).astype(np.float64)
-
-        one = np.ones(codes.size)
-        weight = total(one, ended)
-        mean = total(lives.durations, ended) / weight
-        away = lives.durations / mean[codes] - 1.0
-        gap = np.where(np.abs(away) < 0.5, away - np.log1p(away), away - (log - np.log(mean)[codes]))
-        ends = np.stack(
-            [
-                weight,
-                total(one, stationary & lives.observed),
-                mean,
-                total(log, ended),
-                total(log * log, ended),
-                total(gap, ended),
-            ],
-            axis=1,
-        )
-
-    def rising(rows: list[npt.NDArray[np.bool_]], times: list[FloatArray], signs: list[float]) -> tuple[Any, Any, Any]:
-        code = np.concatenate([codes[row] for row in rows])
-        time = np.concatenate([values[row] for row, values in zip(rows, times, strict=True)])
-        count = np.concatenate([sign * weights[row] for row, sign in zip(rows, signs, strict=True)])
-        order = np.lexsort((time, code))
-        return offsets_of(np.bincount(code, minlength=n)), time[order], count[order]
-
-    some = (weights > 0.0) & (log > -np.inf)
-    # the Weibull's density is its hazard times its reliability; the others' is taken whole
-    last = some & (stationary & lives.observed | ~stationary & ~lives.observed | (ended & (kind == WEIBULL)))
-    return _Terms(
-        ends,
-        *rising([last, (entry > -np.inf) & (weights > 0.0)], [log, entry], [1.0, -1.0]),
-        *rising([some & stationary & ~lives.observed], [log], [1.0]),
-    )
-
-
-def maximise_conditional(name: str, lives: LifeData, start: FloatArray, workers: int | None = None) -> Maximum:
-    """Search every group from its row of `start`; ``converged`` and ``edge`` are both false where the search failed.
+def maximise_conditional(
+    name: str, lives: LifeData, start: FloatArray | None = None, groups: IntArray | None = None
+) -> Maximum:
+    """Search some groups; ``converged`` and ``edge`` are both false where the search failed.
 
     Parameters
     ----------
     name : {"weibull", "gamma", "lognormal"}
     lives : LifeData
         `suited`.
-    start : ndarray, shape (groups, 2)
-        Free coordinates.
-    workers : int, optional
-        Threads; does not change the numbers.
+    start : ndarray, shape (groups, 2), optional
+        Free coordinates. Only lives without truncation and unknown ages, whose likelihood has one maximum, need none.
+    groups : ndarray of int, optional
+        Their positions, rising; all when left out.
     """
-    kind = KINDS[name]
-    terms = _terms(lives, kind)
-    groups = start.shape[0]
-    best = Maximum.unsettled(start)
-    directions = 0 if lives.plain else _DIRECTIONS  # a likelihood without truncation has one maximum
-    angle = 2.0 * np.pi * np.arange(directions) / _DIRECTIONS
+    groups = np.arange(lives.n_groups) if groups is None else groups
+    best = Maximum.unsettled(np.full((groups.size, 2), np.nan) if start is None else start)
+    if not groups.size:
+        return best
+    several = lives.entry is not None or lives.stationary is not None
+    angle = 2.0 * np.pi * np.arange(_DIRECTIONS if several else 0) / _DIRECTIONS
     around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-
-    def work(first: int, last: int) -> None:
-        _climb_all(kind, first, last, terms, around, best)
-
-    over_groups(terms.sf_offsets + terms.tail_offsets + np.arange(groups + 1), work, workers)
+    first = int(groups[0])
+    rows = rows_of_groups(lives, first, int(groups[-1]) + 1)
+    work = np.empty((4, 2 * int(lives.sizes[groups].max())))
+    _climb_all(KINDS[name], groups - first, rows, around, work, best)
     return best
 
 
@@ -142,12 +82,7 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
                 if not size < 1e300:
                     return _LOST
                 gain = step0 * out[1] + step1 * out[2]
-                if damping == 0.0 and gain < 1e-9:
-                    # convergence is quadratic: one more step from here needs no further look at the data
-                    point[0] += step0
-                    point[1] += step1
-                    out[0] += 0.5 * gain
-                    return _SETTLED
+                last = damping == 0.0 and gain < 1e-9  # convergence is quadratic: one more step is enough
                 shrink = min(1.0, 2.0 / size)
                 u, v = point[0] + shrink * step0, point[1] + shrink * step1
                 moved = value_of_group(kind, u, v, terms, space, trial)
@@ -156,6 +91,8 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
                     point[1] += shrink * step1
                     copy_into(trial, out)
                     value = moved
+                    if last:
+                        return _SETTLED
                     damping = 0.0 if damping <= trace else 0.1 * damping
                     break
                 if damping == 0.0 and gain < 1e-7:
@@ -169,16 +106,18 @@ def _climb(kind: int, point: np.ndarray, terms: GroupTerms, space: Space, out: n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _climb_all(kind: int, first: int, last: int, terms: _Terms, around: np.ndarray, maximum: Maximum) -> None:
-    ends, sf_offsets, sf_log, sf_weight, tail_offsets, tail_log, tail_weight = terms
+def _climb_all(
+    kind: int, groups: np.ndarray, rows: GroupRows, around: np.ndarray, work: np.ndarray, maximum: Maximum
+) -> None:
     free, value, gradient, information, converged, edge = maximum
     space = new_space()
     out, trial, point = np.empty(6), np.empty(6), np.empty(2)
     best, best_out = np.empty(2), np.empty(6)
-    for group in range(first, last):
-        sf, tail = slice(sf_offsets[group], sf_offsets[group + 1]), slice(tail_offsets[group], tail_offsets[group + 1])
-        own = GroupTerms(ends[group], sf_log[sf], sf_weight[sf], tail_log[tail], tail_weight[tail])
+    for group in range(groups.size):
+        own = terms_of(kind, groups[group], rows, work)
         best[0], best[1] = free[group, 0], free[group, 1]
+        if math.isnan(best[0]):
+            start_of(kind, groups[group], rows, own, best)
         settled = _climb(kind, best, own, space, best_out, trial)
         for _ in range(_CLIMBS):
             if settled != _SETTLED:
@@ -220,8 +159,8 @@ def _climb_all(kind: int, first: int, last: int, terms: _Terms, around: np.ndarr
         middle, radius = 0.5 * (i00 + i11), math.sqrt(0.25 * (i00 - i11) ** 2 + i01 * i01)
         slope = max(abs(best_out[1]), abs(best_out[2]))
         plain = abs(middle - radius) * LARGEST_VARIANCE < 1.0 and slope < _PLAIN
-        if settled == _EDGE or (settled == _LOST and plain):
-            edge[group] = True
-        elif settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
+        if settled == _SETTLED and determinant > 0.0 and i00 > 0.0:
             converged[group] = middle + radius < LARGEST_VARIANCE * determinant
             edge[group] = not converged[group]
+        elif settled == _EDGE or plain:
+            edge[group] = True

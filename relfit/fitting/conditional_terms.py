@@ -16,18 +16,23 @@ from relfit.base.numeric.compiled import njit
 
 WEIBULL, GAMMA = 0, 1
 FAR = 26.0  # logs of shapes and spreads, and how far a search goes
-_TABLE = 48
 
 
 class GroupTerms(NamedTuple):
-    """The terms of the likelihood of a group; logs of times, rising.
+    """The terms of the likelihood of a group.
 
-    ``ends`` is the weight of the observed lives, of the stationary ones that ended, the mean of the observed durations,
-    the weighted sums of their logs, of the squares of these, and of ``d - log(1 + d)``, d the distance of a duration
-    from their mean over that mean.
+    Of the observed lives: their weight, mean duration and mean log, and the weighted sums of the squared distances of
+    the logs from their mean, and of ``d - log(1 + d)``, d the distance of a duration from the mean over that mean.
+    ``under_way`` is the weight of the stationary lives that ended. The others are the logs of times at which a
+    reliability or an integrated tail counts, with their weights, rising where it is an incomplete gamma function.
     """
 
-    ends: np.ndarray
+    weight: float
+    under_way: float
+    mean: float
+    mean_log: float
+    square_sum: float
+    gap_sum: float
     sf_log: np.ndarray
     sf_weight: np.ndarray
     tail_log: np.ndarray
@@ -37,7 +42,6 @@ class GroupTerms(NamedTuple):
 class Space(NamedTuple):
     """Working arrays of `log_gamma_sf`."""
 
-    table: np.ndarray
     work: np.ndarray
     tails: np.ndarray
 
@@ -45,7 +49,7 @@ class Space(NamedTuple):
 @njit(cache=True, nogil=True)
 def new_space() -> Space:
     """Working arrays for one thread."""
-    return Space(np.empty((_TABLE, 3)), np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK)))
+    return Space(np.empty((6, special.BLOCK)), np.empty((4, special.BLOCK)))
 
 
 @njit(cache=True, nogil=True)
@@ -82,9 +86,8 @@ def _gamma_terms(
     Derivatives are in (log a, log mean) for the gamma, where s moves by (1, -1), and in (log shape, log scale) for the
     Weibull's integrated tail, where ``a = 1 / shape`` and s moves by (s, -shape).
     """
-    table, work, tails = space
+    work, tails = space
     score, slope = special.shape_score(a)
-    special.series_table(a, table)
     log_gamma = math.lgamma(a)
     digamma = math.log(a) - score
     trigamma = 1.0 / a - slope
@@ -98,7 +101,7 @@ def _gamma_terms(
             arguments[count] = math.exp(min(logs[count], 700.0))
             count += 1
             i += 1
-        special.log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, table, work, tails)
+        special.log_gamma_sf(a, logs, arguments, count, log_gamma, score, slope, work, tails)
         for j in range(count):
             x = arguments[j]
             h = tails[3, j]
@@ -175,20 +178,24 @@ def _lognormal_tail(z: float, sd: float, c: float, out: np.ndarray) -> None:
 @njit(cache=True, nogil=True, error_model="numpy")
 def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Space, out: np.ndarray) -> float:
     """Log-likelihood of a group at free coordinates (u, v); `out` takes it, its gradient and its Hessian."""
-    ends, sf_log, sf_weight, tail_log, tail_weight = terms
-    weight, under_way, mean, log_sum, square_sum, gap_sum = ends[0], ends[1], ends[2], ends[3], ends[4], ends[5]
+    weight, under_way, mean, mean_log, square_sum, gap_sum, sf_log, sf_weight, tail_log, tail_weight = terms
+    log_sum = weight * mean_log
     out[:] = 0.0
     weibull = kind == WEIBULL  # a value: for each literal `_gamma_terms` would be compiled again
     if not abs(v if kind > GAMMA else u) < FAR:  # a shape or spread too extreme to differ from its limit
         return -math.inf
     if weibull:
         b = math.exp(u)
-        q = b * (log_sum - weight * v)
+        q = b * weight * (mean_log - v)
         _add(out, 1.0, weight * u + q - log_sum, weight + q, -b * weight, q, -b * weight, 0.0)
+        h0, h1, h2 = 0.0, 0.0, 0.0
         for i in range(sf_log.size):
             q = b * (sf_log[i] - v)
-            h = math.exp(min(q, 700.0))
-            _add(out, -sf_weight[i], h, h * q, -b * h, h * (q * q + q), -b * h * (q + 1.0), b * b * h)
+            h = sf_weight[i] * math.exp(min(q, 700.0))
+            h0 += h
+            h1 += h * q
+            h2 += h * q * q
+        _add(out, -1.0, h0, h1, -b * h0, h2 + h1, -b * (h1 + h0), b * b * h0)
         if under_way > 0.0:
             a = 1.0 / b
             score, slope = special.shape_score(1.0 + a)
@@ -225,8 +232,9 @@ def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Spac
             _gamma_terms(tail_log, tail_weight, not weibull, a, 1.0, u - v, weibull, space, out)
     else:
         sd = math.exp(v)
-        first = (log_sum - weight * u) / sd
-        second = (square_sum - 2.0 * u * log_sum + weight * u * u) / (sd * sd)
+        away = mean_log - u
+        first = weight * away / sd
+        second = (square_sum + weight * away * away) / (sd * sd)
         _add(
             out,
             1.0,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
-from relfit.fitting.families import Family, Weibull
+from relfit.fitting.families import Weibull
 from relfit.fitting.families.mixtures import Mixture
 from relfit.log.lifedata import LifeData
 
@@ -51,14 +51,12 @@ def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
     return np.stack(starts)
 
 
-def hollow(family: type[Family], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
+def hollow(family: type[Mixture], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
     """Groups in which a phase rests on hardly any failure, shape (groups,).
 
     The likelihood of a mixture has spurious maxima where one phase closes in on one or two lives that lie close
     together. A phase needs one failure more than it has parameters.
     """
-    if not issubclass(family, Mixture):
-        return np.zeros(lives.n_groups, np.bool_)
     codes = lives.group_codes()
     rows = parameters[codes]
     phases = family.unchecked(*(rows[:, i] for i in range(rows.shape[1]))).phases()

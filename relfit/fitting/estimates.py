@@ -159,6 +159,7 @@ class FamilyEstimates(GroupCurves):
         n = np.maximum(self.lives.n_failures, 1)
         return np.asarray(self.parameter_array.shape[1] * np.log(n) - 2.0 * self.loglik)
 
+    @cached_property
     def free(self) -> tuple[IntArray, FloatArray, FloatArray]:
         """Fitted groups, their free coordinates and the covariance of these."""
         rows = np.flatnonzero(self.ok)
@@ -181,6 +182,6 @@ def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArr
     slope = jacobian(family, free)
     inverse = np.full(slope.shape, np.nan)
     with np.errstate(all="ignore"):
-        usable = np.isfinite(slope).all(axis=(1, 2)) & (np.abs(np.linalg.det(slope)) > 0.0)
+        usable = np.isfinite(slope).all(axis=(1, 2)) & (np.linalg.det(slope) != 0.0)
         inverse[usable] = np.linalg.inv(slope[usable])
-        return np.asarray(np.einsum("gij,gjk,glk->gil", inverse, covariance, inverse))
+        return np.asarray(inverse @ covariance @ inverse.transpose(0, 2, 1))

@@ -213,7 +213,7 @@ class FamilyFit(FamilyEstimates, Result):
             )
         drop = float(-np.log1p(-level_checked(level)))  # half of chi-square's quantile, two degrees of freedom
         one = self.take([position])
-        _, free, covariance = one.free()
+        _, free, covariance = one.free
         objective = LogLikelihood(self.family, one.lives)
         top = float(objective(free[None])[0, 0])
         edge = border(objective, free[0], np.linalg.inv(covariance[0]), top, drop)

@@ -88,17 +88,17 @@ class Fits(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """All results, one row per group and distribution, with the group's keys as columns."""
-        keys = key_columns(self.groups)
-        frames = [pd.concat([keys, pd.DataFrame(result.columns())], axis=1) for result in self.results.values()]
-        table = pd.concat(frames)
-        order = np.tile(np.arange(len(self.groups)), len(self.results)).argsort(kind="stable")
-        first = [*keys.columns, "family", "status", "lives", "failures", "censored", "zeros"]
-        named = [c for c in table.columns if c not in first]
+        parts = [result.columns() for result in self.results.values()]
+        keys = key_columns(self.groups).iloc[np.repeat(np.arange(len(self)), len(parts))].reset_index(drop=True)
+        first = ("family", "status", "lives", "failures", "censored", "zeros")
         ends = ("", "_se", "_low", "_high")
         own = {f"{p}{end}" for result in self.results.values() for p in result.parameters for end in ends}
-        parameters = [c for c in named if c in own]
-        return table.iloc[order][[*first, *parameters, *(c for c in named if c not in parameters)]].reset_index(
-            drop=True
+        names = sorted(
+            dict.fromkeys(c for part in parts for c in part), key=lambda c: 2 - (c in own) - 2 * (c in first)
+        )
+        none = np.full(len(self), np.nan)
+        return pd.DataFrame(
+            {**keys, **{c: np.stack([part.get(c, none) for part in parts], axis=1).ravel() for c in names}}
         )
 
     def summary(self) -> pd.DataFrame:

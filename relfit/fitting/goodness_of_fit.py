@@ -11,6 +11,7 @@ import pandas as pd
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.fitting import status
@@ -37,6 +38,7 @@ SOURCES = {
     "not defined": "no fit, too few failures for the test, durations in intervals, or (ad) a duration of zero",
 }
 _AUTO_REPLICATES = (199, 1800)
+_LIVES_AT_ONCE = 1 << 16
 _GO_ON = 0.1  # p-value after the first replicates up to which more are drawn
 # most durations of all replicates: core families with compiled kernels, core families without, further families
 _AUTO_SIZE = (10_000_000, 1_000_000, 20_000)
@@ -96,33 +98,39 @@ def distances_of(
     """
     if lives.upper is not None:
         return np.full((lives.n_groups, len(STATISTICS)), np.nan)
-    hazards = spent_hazards(family, parameters, lives)
+    hazards = spent_hazards(family, parameters, lives, workers)
     values = distances_of_hazards(hazards, lives.observed, lives.weights, lives.offsets, fitted, workers)
     values[lives.n_zeros > 0, STATISTICS.index("ad")] = np.nan
     return values
 
 
-def spent_hazards(family: type[Family], parameters: FloatArray, lives: LifeData) -> FloatArray:
+def spent_hazards(
+    family: type[Family], parameters: FloatArray, lives: LifeData, workers: int | None = None
+) -> FloatArray:
     """Cumulative hazard that each life spent under observation: a unit exponential if the family is right.
 
     Truncation is taken into account: the hazard since the entry, or that of the distribution conditional on an end
     before the exit. For a stationary life it is that of the remaining life at an unknown age.
     """
-    distribution = family.unchecked(*parameters[lives.group_codes()].T)
-    with np.errstate(all="ignore"):
-        before = (
-            0.0
-            if lives.entry is None
-            else np.where(lives.entry > 0.0, distribution.cumulative_hazard(lives.entry), 0.0)
-        )
-        spent = distribution.cumulative_hazard(lives.durations) - before
-        if lives.exit is not None:
-            total = distribution.cumulative_hazard(lives.exit) - before
-            spent = -np.log1p(np.expm1(-spent) / -np.expm1(-total))
-        if lives.stationary is not None:
-            left = np.log(distribution.mean()) - distribution.log_integrated_tail(lives.durations)
-            spent = np.where(lives.stationary, left, spent)
-    return np.nan_to_num(np.maximum(spent, 0.0), nan=0.0, posinf=1e300)
+    spent = np.empty(lives.durations.size)
+
+    def work(first: int, last: int) -> None:
+        rows, sizes = slice(int(lives.offsets[first]), int(lives.offsets[last])), lives.sizes[first:last]
+        distribution = family.unchecked(*(np.repeat(column, sizes) for column in parameters[first:last].T))
+        with np.errstate(all="ignore"):
+            entry = None if lives.entry is None else lives.entry[rows]
+            before = 0.0 if entry is None else np.where(entry > 0.0, distribution.cumulative_hazard(entry), 0.0)
+            since = distribution.cumulative_hazard(lives.durations[rows]) - before
+            if lives.exit is not None:
+                total = distribution.cumulative_hazard(lives.exit[rows]) - before
+                since = -np.log1p(np.expm1(-since) / -np.expm1(-total))
+            if lives.stationary is not None:
+                left = np.log(distribution.mean()) - distribution.log_integrated_tail(lives.durations[rows])
+                since = np.where(lives.stationary[rows], left, since)
+        spent[rows] = np.fmin(np.fmax(since, 0.0), 1e300)  # zero where it is not a number
+
+    over_groups(lives.offsets, work, workers, _LIVES_AT_ONCE)
+    return spent
 
 
 def _chi_square(
@@ -131,7 +139,7 @@ def _chi_square(
     if lives.upper is not None:
         return np.full(lives.n_groups, np.nan)
     rows = spread_out(lives)
-    hazards = spent_hazards(family, parameters, rows)
+    hazards = spent_hazards(family, parameters, rows, workers)
     return chi_square_of_hazards(hazards, rows.observed, rows.offsets, fitted, parameters.shape[1], workers)
 
 

@@ -133,7 +133,7 @@ def _percentiles(
 def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
     """Intervals by the delta method, normal on the unbounded scale of the quantity."""
     out = np.full((2, fit.lives.n_groups), np.nan)
-    rows, free, covariance = fit.free()
+    rows, free, covariance = fit.free
     if rows.size:
         with np.errstate(all="ignore"):
             errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
@@ -151,7 +151,7 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
 
 def _profile(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
     out = np.full((2, fit.lives.n_groups), np.nan)
-    rows, free, covariance = fit.free()
+    rows, free, covariance = fit.free
     drop = 0.5 * normal_quantile(level) ** 2
     ends = np.cumsum(fit.lives.sizes[rows]) // _LIVES_AT_ONCE
     for part in np.split(np.arange(rows.size), np.flatnonzero(np.diff(ends)) + 1) if rows.size else []:

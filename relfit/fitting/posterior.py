@@ -22,7 +22,7 @@ def drawn_parameters(
     fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
     """Draws of the parameters of some groups, shape (draws, groups, k), and which groups have enough of them."""
-    fitted, free, covariance = fit.free()
+    fitted, free, covariance = fit.free
     place = np.searchsorted(fitted, rows)
     centre, covariance = free[place], covariance[place]
     group, k = np.arange(rows.size), centre.shape[1]

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from relfit.base.numeric.counting import sort_within
+from relfit.base.numeric.counting import rising, sort_within
 from relfit.base.numeric.ordering import order_in_groups
 
 
@@ -38,3 +38,14 @@ def test_whole_numbers_are_sorted_within_their_groups(draw: str) -> None:
     sort_within(values, offsets, out)
     for begin, end in pairwise(offsets.tolist()):
         assert out[begin:end].tolist() == sorted(values[begin:end].tolist())
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 20, 2000])
+def test_positions_that_sort_values_however_they_lie(size: int) -> None:
+    """Spread evenly, tied, in order, over a hundred decades, or all but one close together."""
+    rng = np.random.default_rng(size)
+    even = rng.random(size)
+    for values in (even, np.floor(5.0 * even), np.sort(even), np.exp(rng.normal(0.0, 80.0, size)), even + 1e300 * even):
+        order = rising(values)
+        np.testing.assert_array_equal(values[order], np.sort(values))
+        np.testing.assert_array_equal(np.sort(order), np.arange(size))

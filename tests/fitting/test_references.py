@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import special
 
 import relfit as rf
 from relfit.log.lifedata import LifeData
@@ -145,6 +146,20 @@ def test_covariance_is_the_inverse_of_numerical_information(family):
                 total += a * b * log_likelihood(family, moved, sample.durations, sample.observed)
             information[i, j] = -total / (4 * step[i] * step[j])
     np.testing.assert_allclose(result.covariance[0], np.linalg.inv(information), rtol=2e-4)
+
+
+def test_standard_errors_are_those_at_the_estimate():
+    """Of complete durations, whose information has a closed form; not at the point before the last step."""
+    life = np.random.default_rng(5).lognormal(4.0, 0.9, (200, 15))
+    fits = rf.fit(life, ["lognormal", "gamma"])
+    spread = np.log(life).std(axis=1)
+    errors = fits["lognormal"].standard_errors
+    np.testing.assert_allclose(errors["meanlog"], spread / np.sqrt(15.0), rtol=1e-9)
+    np.testing.assert_allclose(errors["sdlog"], spread / np.sqrt(30.0), rtol=1e-9)
+    shape, trigamma = fits["gamma"].shape, special.polygamma(1, fits["gamma"].shape)
+    np.testing.assert_allclose(
+        fits["gamma"].standard_errors["shape"], np.sqrt(shape / (15.0 * (shape * trigamma - 1.0))), rtol=1e-7
+    )
 
 
 def test_a_batch_gives_what_single_samples_give():

@@ -112,7 +112,7 @@ def test_the_compiled_search_leaves_nothing_to_the_general_one(family: str, seed
     value, gradient, hessian = derivatives(LogLikelihood(kind, lives), found.free, np.full(found.free.shape, 1e-4))
     np.testing.assert_allclose(found.value, value, rtol=1e-11)
     assert np.abs(gradient).max() < 1e-5
-    np.testing.assert_allclose(found.information, -hessian, rtol=1e-3, atol=1e-3)  # that before the last step
+    np.testing.assert_allclose(found.information, -hessian, rtol=1e-5, atol=1e-5)
 
 
 TWO_MAXIMA = {
@@ -278,10 +278,9 @@ def test_the_survival_function_of_a_gamma_of_small_shape(shape: float) -> None:
     arguments = np.array([1e-8, 1e-4, 0.01, 0.1, 0.5, 0.99, 1.0, 2.0, 8.0])
     x, log_x = np.zeros(special.BLOCK), np.zeros(special.BLOCK)
     x[: arguments.size], log_x[: arguments.size] = arguments, np.log(arguments)
-    table, work, out = new_space()
+    work, out = new_space()
     score, slope = special.shape_score(shape)
-    special.series_table(shape, table)
-    special.log_gamma_sf(shape, log_x, x, arguments.size, math.lgamma(shape), score, slope, table, work, out)
+    special.log_gamma_sf(shape, log_x, x, arguments.size, math.lgamma(shape), score, slope, work, out)
     with mpmath.workdps(40):
         exact = [float(mpmath.log(mpmath.gammainc(mpmath.mpf(shape), t, regularized=True))) for t in arguments]
     np.testing.assert_allclose(out[0, : arguments.size], exact, rtol=1e-10, atol=1e-9)

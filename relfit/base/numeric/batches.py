@@ -24,7 +24,12 @@ _CHUNKS_PER_WORKER = 4
 _SMALL_BATCH = 20_000  # lives below which threads cost more than they save
 
 
-def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None], workers: int | None = None) -> None:
+def over_groups(
+    offsets: npt.NDArray[np.int64],
+    work: Callable[[int, int], None],
+    workers: int | None = None,
+    at_once: int | None = None,
+) -> None:
     """Call ``work(first, last)`` on ranges of groups with about the same number of durations.
 
     Parameters
@@ -35,6 +40,8 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
         Must release the interpreter lock to gain from threads, and touch only its own groups.
     workers : int, optional
         Threads; one per processor by default.
+    at_once : int, optional
+        About so many durations at a time, where `work` makes arrays as long as its durations.
     """
     groups = offsets.size - 1
     if groups < 2 or offsets[-1] < _SMALL_BATCH:
@@ -42,7 +49,8 @@ def over_groups(offsets: npt.NDArray[np.int64], work: Callable[[int, int], None]
             work(0, groups)
         return
     threads = worker_number(workers)
-    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], threads * _CHUNKS_PER_WORKER + 1))
+    pieces = max(threads * _CHUNKS_PER_WORKER, int(offsets[-1]) // (at_once or int(offsets[-1])))
+    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], pieces + 1))
     cuts[0], cuts[-1] = 0, groups
     in_threads(lambda piece: work(*piece), pairwise(np.unique(cuts).tolist()), threads)
 

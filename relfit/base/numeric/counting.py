@@ -1,10 +1,12 @@
-"""Compiled counting sorts, and sums in order."""
+"""Compiled counting sorts and sums in order."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from relfit.base.numeric.compiled import njit
+
+_MANY = 30  # values of a class from which Shell's sort is faster than insertion
 
 
 @njit(cache=True, nogil=True)
@@ -60,6 +62,37 @@ def sort_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> Non
                         j -= gap
                     out[j + gap] = value
             first = last
+
+
+@njit(cache=True, nogil=True)
+def rising(values: np.ndarray) -> np.ndarray:
+    """Positions that sort the values: in as many classes, then by insertion; by Shell's sort where a class has many."""
+    size = values.size
+    order, place = np.empty(size, dtype=np.int64), np.zeros(size + 1, dtype=np.int64)
+    lowest, highest = np.inf, -np.inf
+    for i in range(size):
+        lowest, highest = min(lowest, values[i]), max(highest, values[i])
+    scale = (size - 1) / (highest - lowest) if highest > lowest else 0.0
+    for i in range(size):
+        place[int((values[i] - lowest) * scale) + 1] += 1
+    largest = 0
+    for i in range(size):
+        largest = max(largest, place[i + 1])
+        place[i + 1] += place[i]
+    for i in range(size):
+        k = int((values[i] - lowest) * scale)
+        order[place[k]] = i
+        place[k] += 1
+    gap = size if largest > _MANY else 2
+    while gap > 1:
+        gap = (5 * gap - 1) // 11 if gap > 4 else 1
+        for i in range(gap, size):
+            row, j = order[i], i - gap
+            while j >= 0 and values[order[j]] > values[row]:
+                order[j + gap] = order[j]
+                j -= gap
+            order[j + gap] = row
+    return order
 
 
 @njit(cache=True, nogil=True)

@@ -132,24 +132,7 @@ def _small_shape_sf(a: float, log_x: float, x: float) -> float:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def series_table(a: float, table: np.ndarray) -> None:
-    """Fill `table` with what the series for shape `a` and its derivatives need, made once for many arguments.
-
-    Row k holds ``1/(a+k+1)``, the harmonic sum ``H`` of these up to k, and ``H**2`` plus the sum of their squares.
-    """
-    harmonic = 0.0
-    squares = 0.0
-    for k in range(table.shape[0]):
-        inverse = 1.0 / (a + 1.0 + k)
-        harmonic += inverse
-        squares += inverse * inverse
-        table[k, 0] = inverse
-        table[k, 1] = harmonic
-        table[k, 2] = harmonic * harmonic + squares
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _series(a: float, x: np.ndarray, count: int, table: np.ndarray, derivatives: bool, work: np.ndarray) -> None:
+def _series(a: float, x: np.ndarray, count: int, work: np.ndarray) -> None:
     """Sum ``x**k / ((a+1)...(a+k))`` and its two derivatives in a, for the first `count` of rising `x` side by side.
 
     Rows 1 to 3 of `work` take the sums; the loop over arguments is inside, so that the processor does several at once.
@@ -165,33 +148,22 @@ def _series(a: float, x: np.ndarray, count: int, table: np.ndarray, derivatives:
     largest = x[count - 1]
     last_term = 1.0
     last_total = 1.0
-    size = table.shape[0]
-    inverse, harmonic, weight = 0.0, 0.0, 0.0
-    squares = table[size - 1, 2] - table[size - 1, 1] ** 2
-    k = 0
+    harmonic, squares, weight = 0.0, 0.0, 0.0
+    k = a
     while last_term * (1.0 + weight) > 1e-15 * last_total:
-        if k < size:
-            inverse, harmonic, weight = table[k, 0], table[k, 1], table[k, 2]
-        else:
-            inverse = 1.0 / (a + 1.0 + k)
-            harmonic += inverse
-            squares += inverse * inverse
-            weight = harmonic * harmonic + squares
+        k += 1.0
+        inverse = 1.0 / k
+        harmonic += inverse
+        squares += inverse * inverse
+        weight = harmonic * harmonic + squares
         last_term *= largest * inverse
         last_total += last_term
-        if derivatives:
-            for i in range(count):
-                value = term[i] * (x[i] * inverse)
-                term[i] = value
-                total[i] += value
-                first[i] += value * harmonic
-                second[i] += value * weight
-        else:
-            for i in range(count):
-                value = term[i] * (x[i] * inverse)
-                term[i] = value
-                total[i] += value
-        k += 1
+        for i in range(count):
+            value = term[i] * (x[i] * inverse)
+            term[i] = value
+            total[i] += value
+            first[i] += value * harmonic
+            second[i] += value * weight
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -203,7 +175,6 @@ def log_gamma_sf(
     log_gamma: float,
     score: float,
     slope: float,
-    table: np.ndarray,
     work: np.ndarray,
     out: np.ndarray,
 ) -> None:
@@ -217,8 +188,8 @@ def log_gamma_sf(
         Logs of the arguments, and the arguments; the first `count`, at most `BLOCK`, are used, and rise.
     log_gamma, score, slope : float
         Log of the gamma function at `a`, and `shape_score` of `a`.
-    table, work : ndarray
-        `series_table` of `a`; at least four rows of `BLOCK`.
+    work : ndarray
+        At least four rows of `BLOCK`.
     out : ndarray, shape (4, BLOCK)
         Takes ``log Q``, ``d log Q/da``, ``d2 log Q/da2`` and ``x f(x) / Q``.
     """
@@ -229,7 +200,7 @@ def log_gamma_sf(
     within = 0
     while within < count and x[within] < limit:
         within += 1
-    _series(a, x, within, table, True, work)
+    _series(a, x, within, work)
     for i in range(count):
         if x[i] == 0.0:
             out[0, i] = 0.0

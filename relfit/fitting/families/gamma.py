@@ -109,8 +109,8 @@ class Gamma(ShapeScale):
         """Parameters for which the log of life has this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         variance = spread**2
-        shape = 0.5 + 1.0 / variance
-        for _ in range(8):  # Newton's method for trigamma(shape) = variance
-            trigamma = special.polygamma(1, shape)
-            shape = shape + trigamma * (1.0 - trigamma / variance) / special.polygamma(2, shape)
+        shape = (1.0 + np.sqrt(1.0 + 2.6 * variance)) / (2.0 * variance)
+        for _ in range(2):  # Newton's method for trigamma(shape) = variance
+            trigamma = special.zeta(2.0, shape)
+            shape = shape - 0.5 * trigamma * (1.0 - trigamma / variance) / special.zeta(3.0, shape)
         return np.stack([shape, np.exp(middle - special.digamma(shape))], axis=-1)

@@ -113,17 +113,17 @@ def _far_tail(a: float, s: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _small_shape(a: float, s: float) -> tuple[float, bool]:
+def _small_shape(a: float, log_a: float, log_gamma: float, s: float) -> tuple[float, bool]:
     """Log of one tail beyond ``a exp(s)`` for a shape up to `_SERIES_LIMIT`, and whether it is the upper one."""
     x = a * math.exp(s)
-    height = a * (math.log(a) + s) - x - math.lgamma(a)
+    height = a * (log_a + s) - x - log_gamma
     if x <= max(a + 1.0, 2.5):  # power series of the lower tail (Abramowitz and Stegun 6.5.29)
         term, total, k = 1.0, 1.0, 1.0
         while term > 1e-15 * total:
             term *= x / (a + k)
             total += term
             k += 1.0
-        return height - math.log(a) + math.log(total), False
+        return height - log_a + math.log(total), False
     # continued fraction of the upper tail, from its end (6.5.31)
     count = int(80.0 / x + a) + 4 if a <= 8.0 else int(4.0 * a) + 40
     b = x + 2.0 * count + 1.0 - a
@@ -135,16 +135,31 @@ def _small_shape(a: float, s: float) -> tuple[float, bool]:
 
 
 @njit(cache=True, nogil=True)
-def _each_tail(a: np.ndarray, s: np.ndarray, upper: np.ndarray, out: np.ndarray) -> None:
+def _each_tail(a: np.ndarray, s: np.ndarray, upper: np.ndarray, every: bool, out: np.ndarray) -> bool:
+    """Of the shapes for which SciPy serves, NaN, unless `every` is true. Whether there are any."""
+    some = False
+    last, log_a, log_gamma = math.nan, 0.0, 0.0
     for i in range(a.size):
+        if not 0.0 < a[i] < math.inf or math.isnan(s[i]):
+            out[i] = math.nan
+            continue
+        if math.isinf(s[i]):
+            out[i] = -math.inf if (s[i] > 0.0) == upper[i] else 0.0
+            continue
+        if not every and (a[i] < _SMALLEST_SHAPE or _SERIES_LIMIT < a[i] <= _PLAIN_LIMIT):
+            out[i], some = math.nan, True
+            continue
+        if a[i] != last:  # the rows of a group have one shape
+            last, log_a, log_gamma = a[i], math.log(a[i]), math.lgamma(a[i])
         if a[i] <= _SERIES_LIMIT and s[i] < 600.0:
-            near, above = _small_shape(a[i], s[i])
+            near, above = _small_shape(a[i], log_a, log_gamma, s[i])
         else:
             near, above = _far_tail(a[i], s[i]), s[i] > 0.0
         if above == upper[i]:
             out[i] = min(near, 0.0)
         else:
             out[i] = math.log1p(-math.exp(near)) if near < 0.0 else -math.inf
+    return some
 
 
 def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> FloatArray:
@@ -164,25 +179,19 @@ def log_gamma_tail(a: npt.ArrayLike, s: npt.ArrayLike, upper: npt.ArrayLike) -> 
     >>> log_gamma_tail([0.5, 1e12], [20.0, -1e-4], [True, False]).round(4).tolist()
     [-242582607.9307, -5005.3575]
     """
-    shape, place, above = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(s, np.float64), upper)
-    dims = shape.shape
-    shape, place, above = shape.reshape(-1), place.reshape(-1), above.reshape(-1)
-    usable = (shape > 0.0) & (shape < np.inf)
-    ends = np.isinf(place)
-    own = usable & ~ends & (((shape >= _SMALLEST_SHAPE) & (shape <= _SERIES_LIMIT)) | (shape > _PLAIN_LIMIT))
-    rest = usable & ~ends & ~own
-    out = np.full(shape.shape, np.nan)
-    if rest.any():
+    columns = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(s, np.float64), np.asarray(upper, np.bool_))
+    shape, place, above = (np.array(column, order="C").reshape(-1) for column in columns)
+    out = np.empty(shape.size)
+    if _each_tail(shape, place, above, False, out):
+        rest = np.flatnonzero(np.isnan(out) & (shape > 0.0) & (shape < np.inf))
         with np.errstate(all="ignore"):
-            a_rest, x, up = shape[rest], shape[rest] * np.exp(place[rest]), above[rest]
+            a_rest, x = shape[rest], shape[rest] * np.exp(place[rest])
             tail, other = special.gammainc(a_rest, x), special.gammaincc(a_rest, x)
             low = tail < other
             tail = np.where(low, tail, other)
-            out[rest] = np.where(low == up, np.log1p(-tail), np.log(tail))
-        own[rest] = tail < _SMALLEST
-    if own.any():
-        part = np.empty(int(np.count_nonzero(own)))
-        _each_tail(shape[own], place[own], above[own].astype(np.bool_), part)
-        out[own] = part
-    out[ends & usable] = np.where((place > 0.0) == above, -np.inf, 0.0)[ends & usable]
-    return out.reshape(dims)
+            out[rest] = np.where(low == above[rest], np.log1p(-tail), np.log(tail))
+        far = rest[tail < _SMALLEST]
+        part = np.empty(far.size)
+        _each_tail(shape[far], place[far], above[far], True, part)
+        out[far] = part
+    return out.reshape(columns[0].shape)

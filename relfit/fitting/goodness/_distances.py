@@ -9,17 +9,20 @@ that share falls, and its tail would dominate.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
+from relfit.base.numeric.counting import rising
 
 DISTANCES = ("ks", "cvm", "ad")
 STATISTICS = (*DISTANCES, "largest")
 """Columns of what `distances_of_hazards` gives: those of the tests, and the plain largest distance, without weights."""
-_SMALLEST = 1e-300
+_SMALLEST, _LOG_SMALLEST = 1e-300, -690.7755278982137
+_AT_ONCE = 1 << 16
 
 
 def distances_of_hazards(
@@ -42,60 +45,62 @@ def distances_of_hazards(
     array([[0.2667, 0.0433, 0.2786, 0.2667]])
     """
     out = np.full((offsets.size - 1, len(STATISTICS)), np.nan)
-    counts = np.empty(0, np.int64) if weights is None else weights
-    over_groups(offsets, lambda a, b: _of_hazards(hazards, observed, counts, offsets, fitted, a, b, out), workers)
+
+    def work(first: int, last: int) -> None:
+        begin, end = offsets[first], offsets[last]
+        below = -np.expm1(-hazards[begin:end])
+        log_below = np.log(np.maximum(below, _SMALLEST))
+        count = np.ones(below.size) if weights is None else weights[begin:end].astype(np.float64)
+        columns = _Columns(hazards[begin:end], below, log_below, observed[begin:end], count)
+        _of_groups(columns, offsets[first : last + 1] - begin, fitted[first:last], out[first:last])
+
+    over_groups(offsets, work, workers, _AT_ONCE)
     return out
 
 
-@njit(cache=True, nogil=True)
-def _of_group(
-    below: np.ndarray,
-    above: np.ndarray,
-    key: np.ndarray,
-    observed: np.ndarray,
-    weights: np.ndarray,
-    begin: int,
-    end: int,
-    out: np.ndarray,
-) -> None:
-    """The statistics of one group into `out`.
+class _Columns(NamedTuple):
+    """Durations: the hazard that each has spent, the fitted distribution function and its log, how it counts."""
 
-    `below` and `above` hold the fitted distribution and survival functions at its sorted durations (from position 0);
-    durations of equal `key` tie. `weights` is empty where every duration counts once.
-    """
+    hazard: np.ndarray
+    below: np.ndarray
+    log_below: np.ndarray
+    observed: np.ndarray
+    weight: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def _of_group(columns: _Columns, begin: int, end: int, out: np.ndarray) -> None:
+    """The statistics of one group into `out`; durations of equal hazard tie."""
+    hazard, below, log_below, observed, weight = columns
+    order = rising(hazard[begin:end])
     n = end - begin
     total = 0.0
-    if weights.size:
-        for i in range(begin, end):
-            total += weights[i]
-    else:
-        total = float(n)
+    for i in range(begin, end):
+        total += weight[i]
     at_risk = total
     surviving = 1.0
-    watched = 1.0  # Kaplan-Meier estimate of the share not yet censored
+    watched, root = 1.0, 1.0  # Kaplan-Meier estimate of the share not yet censored, and its root
     largest = 0.0
     distance = 0.0
     square = 0.0
     weighted = 0.0
-    u0 = 0.0  # where the current step of the estimate began, and the terms of the integrals there
+    u, u0 = 0.0, 0.0  # here, and where the current step of the estimate began, with the terms of the integrals there
     log_u0 = 0.0
     log_v0 = 0.0
     i = 0
     while i < n:
-        j = i
+        here = begin + order[i]
         failures = 0.0
         ended = 0.0
-        while j < n and key[begin + j] == key[begin + i]:
-            weight = weights[begin + j] if weights.size else 1.0
-            ended += weight
-            if observed[begin + j]:
-                failures += weight
-            j += 1
+        while i < n and hazard[begin + order[i]] == hazard[here]:
+            row = begin + order[i]
+            ended += weight[row]
+            if observed[row]:
+                failures += weight[row]
+            i += 1
         step = 1.0 - surviving
-        u, v = below[i], above[i]
+        u, log_u, log_v = below[here], log_below[here], max(-hazard[here], _LOG_SMALLEST)
         away = abs(u - step)
-        log_u = math.log(max(u, _SMALLEST))
-        log_v = math.log(max(v, _SMALLEST))
         square += watched * ((u - step) ** 3 - (u0 - step) ** 3) / 3.0
         weighted += watched * (u0 - u - surviving * surviving * (log_v - log_v0))
         if step > 0.0:
@@ -105,14 +110,14 @@ def _of_group(
             surviving = 0.0 if failures >= at_risk else surviving * (1.0 - failures / at_risk)
         away = max(away, abs(u - (1.0 - surviving)))
         largest = max(largest, away)
-        distance = max(distance, math.sqrt(watched) * away)
+        distance = max(distance, root * away)
         if ended > failures and at_risk > failures:
             watched *= 1.0 - (ended - failures) / (at_risk - failures)
+            root = math.sqrt(watched)
         at_risk -= ended
-        i = j
     if surviving <= 0.0:
         # the estimate is complete: from the last failure on it is one
-        last = above[n - 1]
+        last = 1.0 - u
         square += watched * last**3 / 3.0
         weighted += watched * (-last - log_u0)
     out[0] = distance
@@ -122,21 +127,7 @@ def _of_group(
 
 
 @njit(cache=True, nogil=True)
-def _of_hazards(
-    hazards: np.ndarray,
-    observed: np.ndarray,
-    weights: np.ndarray,
-    offsets: np.ndarray,
-    fitted: np.ndarray,
-    first: int,
-    last: int,
-    out: np.ndarray,
-) -> None:
-    for group in range(first, last):
-        begin, end = offsets[group], offsets[group + 1]
-        if begin == end or not fitted[group]:
-            continue
-        order = begin + np.argsort(hazards[begin:end])
-        key = hazards[order]
-        count = weights[order] if weights.size else weights
-        _of_group(-np.expm1(-key), np.exp(-key), key, observed[order], count, 0, end - begin, out[group])
+def _of_groups(columns: _Columns, offsets: np.ndarray, fitted: np.ndarray, out: np.ndarray) -> None:
+    for group in range(fitted.size):
+        if fitted[group] and offsets[group] < offsets[group + 1]:
+            _of_group(columns, offsets[group], offsets[group + 1], out[group])

@@ -7,17 +7,17 @@ import numpy.typing as npt
 import scipy
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 
 _EXACT_UP_TO = 140
-_AT_ONCE = 4_000_000  # entries of the matrices
+_AT_ONCE = 30_000  # entries of the rows that the matrices move
 
 
 def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
     """Two-sided p-value of the K-S statistic, the parameters taken as known (the "textbook" p-value).
 
-    Exact up to 140 durations (Durbin's matrix, see Marsaglia, Tsang and Wang 2003, applied to many statistics of one
-    size together), by `scipy.stats.kstwo` beyond. It is far too large when the parameters were estimated from the same
+    Exact up to 140 durations (Durbin's matrix, see Marsaglia, Tsang and Wang 2003, applied to many statistics
+    together), by `scipy.stats.kstwo` beyond. It is far too large when the parameters were estimated from the same
     durations.
 
     Parameters
@@ -49,30 +49,33 @@ def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
         p[large] = scipy.stats.kstwo.sf(d[large], n[large])
     rest = np.flatnonzero(valid & ~far & ~large)
     cell = np.floor(n[rest] * d[rest]).astype(np.int64) + 1
-    order = np.lexsort((cell, n[rest]))
+    order = np.lexsort((n[rest], cell))
     rest, cell = rest[order], cell[order]
-    cuts = np.flatnonzero((np.diff(n[rest]) != 0) | (np.diff(cell) != 0)) + 1
-    for rows in np.split(rest, cuts) if rest.size else []:
-        at_once = max(1, _AT_ONCE // int(2 * n[rows[0]] * d[rows[0]] + 1) ** 2)
-        for part in np.split(rows, range(at_once, rows.size, at_once)):
-            p[part] = _exact(d[part], int(n[part[0]]))
+    for rows in np.split(rest, np.flatnonzero(np.diff(cell)) + 1) if rest.size else []:
+        for part in np.array_split(rows, rows.size * 2 * int(n[rows[0]] * d[rows[0]] + 1) // _AT_ONCE + 1):
+            p[part] = _exact(d[part], n[part])
     return np.asarray(np.clip(p, 0.0, 1.0))
 
 
-def _exact(d: FloatArray, n: int) -> FloatArray:
-    """Tail probabilities at statistics `d` of one size, all with the same whole part of ``n d``."""
-    k = int(np.floor(n * d[0])) + 1
+def _exact(d: FloatArray, n: IntArray) -> FloatArray:
+    """Tail probabilities at statistics `d` of rising sizes `n`, all with the same whole part of ``n d``.
+
+    Their matrices differ in the first column and the last row alone, so that all move their rows by one product.
+    """
+    k = int(np.floor(n[0] * d[0])) + 1
     size = 2 * k - 1
     h = (k - n * d)[:, None]
     step = np.arange(size)[:, None] - np.arange(size)[None, :] + 1
-    matrix = np.tile(np.where(step >= 0, 1.0, 0.0), (d.size, 1, 1))
+    common = np.where(step >= 0, 1.0, 0.0) / special.gamma(np.maximum(step, 0) + 1.0)
     power = np.arange(1, size + 1)
-    matrix[:, :, 0] -= h**power
-    matrix[:, -1, :] -= h ** power[::-1]
-    matrix[:, -1, 0] += np.maximum(2.0 * h[:, 0] - 1.0, 0.0) ** size
-    matrix /= special.gamma(np.maximum(step, 0) + 1.0)
-    row = np.zeros((d.size, 1, size))
-    row[:, 0, k - 1] = 1.0
-    for i in range(1, n + 1):
-        row = (row @ matrix) * (i / n)
-    return np.asarray(1.0 - row[:, 0, k - 1])
+    column = -(h**power) / special.gamma(power + 1.0)
+    last = column[:, ::-1].copy()
+    column[:, -1:] += np.maximum(2.0 * h - 1.0, 0.0) ** size / special.gamma(size + 1.0)
+    row = np.zeros((d.size, size))
+    row[:, k - 1] = 1.0
+    for i in range(1, int(n[-1]) + 1):
+        left = slice(int(np.searchsorted(n, i)), None)
+        moved = row[left] @ common + row[left, -1:] * last[left]
+        moved[:, 0] += np.einsum("gi,gi->g", row[left], column[left])
+        row[left] = moved * (i / n[left, None])
+    return np.asarray(1.0 - row[:, k - 1])
