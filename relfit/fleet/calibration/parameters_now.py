@@ -149,15 +149,15 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     factor = mean * number / float(hours[then].sum())
     return mttr.model_copy(
         update={
-            name: _scaled(value, factor, spread)
+            name: _scaled(value, factor, spread, f"; scaled to the mean of the next {duration(horizon)}")
             for name, value in mttr
             if isinstance(value, Duration) and name != "split"
         }
     )
 
 
-def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
-    """A mean time multiplied by a factor with this relative variance."""
+def _scaled(value: Duration, factor: float, variance: float, method: str) -> Quantity:
+    """A mean time multiplied by a factor with this relative variance; `method` is added to how it was found."""
     if value.value is None:
         return value
     low, high = value.low, value.high
@@ -173,5 +173,5 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
         level=value.level,
         events=value.events,
         distribution="lognormal" if low is not None and high is not None else None,
-        method=f"{value.method or 'mean of repairs'}; as long as lately",
+        method=f"{value.method or 'mean of repairs'}{method}",
     )
