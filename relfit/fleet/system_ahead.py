@@ -252,15 +252,15 @@ class SystemAhead:
         drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
         incidents, records, sums = mixtures
-        lasting, hours = records.expected * mean_repair, self.repairs[1]
-        beyond = hours - body_of(hours)
-        share = float(beyond.sum() / hours.sum()) if hours.size else 0.0
+        lasting, past = records.expected * mean_repair, self.repairs[1]
+        beyond = past - body_of(past)
+        share = float(beyond.sum() / past.sum()) if past.size else 0.0
         unit = (1.0 - share) * lasting / sums.expected
         repairs = Coming(
             lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit, lambda p: sums.even_quantile(p) * unit
         )
         if share > 0.0:
-            more = _longest_repairs(beyond[beyond > 0.0] / hours.mean() * mean_repair, hours.size, drawn[1], rng)
+            more = _longest_repairs(beyond[beyond > 0.0] / past.mean() * mean_repair, past.size, drawn[1], rng)
             repairs = Coming(lasting, repairs.drawn + more)
         return (
             Coming(

@@ -179,7 +179,8 @@ def open_outages(
     until = until[~until.index.duplicated()].reindex(pairs(some)).fillna(last).set_axis(some.index)
     until = until.reindex(events.index)
     still = missing & (start == latest).to_numpy() & (start <= until).to_numpy()
-    hours, longest = ((until - start) / _HOUR, float(((events["end"] - start) / _HOUR).max()))
+    hours = (until - start).dt.total_seconds() / 3600.0
+    longest = float((events["end"] - start).max() / _HOUR)
     beyond = still & (hours > longest).to_numpy() & ((~missing).sum() >= _FEWEST_ENDED)
     lost = may_be_lost and bool((missing & ~still).any())
     still &= ~(beyond & lost)

@@ -21,7 +21,7 @@ def body_of(hours: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> body_of(np.append(np.full(99, 2.0), 700.0)).max()
+    >>> float(body_of(np.append(np.full(99, 2.0), 700.0)).max())
     2.0
     """
     return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower"))
