@@ -191,7 +191,7 @@ def open_outages(
     )
     notes = [f"{count(number, 'outage')} {what}" for number, what in counts if number]
     if beyond.any():
-        notes.append(_longer_than_any(events["node"][beyond], hours[beyond], longest, lost))
+        notes.insert(0, _longer_than_any(events["node"][beyond], hours[beyond], longest, lost))
     return going_on, tuple(notes)
 
 

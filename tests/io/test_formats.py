@@ -526,11 +526,11 @@ def test_an_outage_without_an_end_that_would_be_the_longest_lost_its_end_where_e
     assert log.events["node"][log.events["end"].isna()].tolist() == ["n1", "x"]
     notes = [note for note in log.source.notes if "end" in note and "columns" not in note]
     assert notes == [
+        "No end of x for 29 days, longer than any outage that ended (11 hours): taken as lost; if it goes on, give the "
+        "end of observation as its end",
         "1 outage without an end: still going on when observation ended",
         "2 outages without an end, after which the node failed again or which would be the longest: their ends are not "
         "known",
-        "No end of x for 29 days, longer than any outage that ended (11 hours): taken as lost; if it goes on, give the "
-        "end of observation as its end",
     ]
     assert any(note.startswith("1 outage without an end, after") for note in log.where(node="x").source.notes)
     told = rf.read(write(tmp_path, "\n".join(rows).replace("02-01 00:00,", "02-01 00:00,2024-03-01")), **observed)
