@@ -17,6 +17,7 @@ from relfit.fleet.prediction import (
     Prediction,
     RelativeRates,
     TimeSteps,
+    body_of,
     cumulative,
     levels_of,
     mean_time_ahead,
@@ -140,10 +141,11 @@ class SystemAhead:
 
     @cached_property
     def repair_hours(self) -> FloatArray:
-        """Hours of repair by the step in which they began, in units of the mean square repair over the mean."""
+        """Hours of repair (`body_of`) by the step in which they began, in units of mean square over mean."""
         at, hours, _ = self.repairs
-        unit = float((hours**2).mean() / hours.mean()) if hours.size else 1.0
-        return self.steps.counts(at, weight=hours)[0] / unit
+        body = body_of(hours)
+        unit = float((body**2).mean() / body.mean()) if hours.size else 1.0
+        return self.steps.counts(at, weight=body)[0] / unit
 
     def mean_repair(self, hours: float) -> float:
         """Mean hours of the repairs that begin in the next `hours`; 0 if no repair is seen to end."""
@@ -241,7 +243,8 @@ class SystemAhead:
     def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
         """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.
 
-        Expected hours of repair are expected records times `mean_repair`; their scatter is that of past sums.
+        Expected hours of repair are expected records times `mean_repair`; their scatter is that of past sums, and that
+        of the longest repairs.
         """
         series = (self.incidents, self.records, self.repair_hours)
         mixtures = [self.mixture(value, hours) for value in series]
@@ -249,8 +252,16 @@ class SystemAhead:
         drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
         incidents, records, sums = mixtures
-        lasting = records.expected * mean_repair
-        unit = lasting / sums.expected
+        lasting, past = records.expected * mean_repair, self.repairs[1]
+        beyond = past - body_of(past)
+        share = float(beyond.sum() / past.sum()) if past.size else 0.0
+        unit = (1.0 - share) * lasting / sums.expected
+        repairs = Coming(
+            lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit, lambda p: sums.even_quantile(p) * unit
+        )
+        if share > 0.0:
+            more = _longest_repairs(beyond[beyond > 0.0] / past.mean() * mean_repair, past.size, drawn[1], rng)
+            repairs = Coming(lasting, repairs.drawn + more)
         return (
             Coming(
                 min(incidents.expected, records.expected),
@@ -258,10 +269,18 @@ class SystemAhead:
                 lambda p: min(incidents.quantile(p), records.quantile(p)),
             ),
             Coming(records.expected, drawn[1], records.quantile),
-            Coming(
-                lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit, lambda p: sums.even_quantile(p) * unit
-            ),
+            repairs,
         )
+
+
+def _longest_repairs(beyond: FloatArray, size: int, records: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Random hours that the longest of `records` repairs take `beyond` `body_of`, if that many of `size` did.
+
+    Their number is Poisson, and their sum gamma of the mean and variance of so many.
+    """
+    mean = float(beyond.mean())
+    relative = max(float(beyond.var()) / mean**2, 1e-6)
+    return rng.gamma(rng.poisson(records * beyond.size / size) / relative) * relative * mean
 
 
 def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import BoolArray
-from relfit.base.text import count
+from relfit.base.text import count, duration
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import in_categories
@@ -21,6 +21,7 @@ from relfit.log.tables import (
     EVENT_COLUMNS,
     FAILED_AGAIN,
     LIFETIME_COLUMNS,
+    LOST,
     POPULATION_COLUMNS,
     STILL_GOING_ON,
     Source,
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 NODELESS = ("system", "node", "ignore")
 """Readings of records that name neither a node nor their scope."""
+_HOUR = pd.Timedelta(hours=1)
+_FEWEST_ENDED = 10  # outages that ended, for one without an end to be too long
+_NAMED = 3  # outages that a note names
 _PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
 
 
@@ -156,12 +160,13 @@ def lifetimes_frame(
 
 
 def open_outages(
-    events: pd.DataFrame, population: pd.DataFrame, last: pd.Timestamp
+    events: pd.DataFrame, population: pd.DataFrame, last: pd.Timestamp, *, may_be_lost: bool = True
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The events with outages without an end in progress until their node was last observed, and notes on them.
 
     Only in a log where most outages have an end, and for a node's last outage: an earlier one had been repaired before
-    the next, only when is not known.
+    the next, only when is not known. Where there are such earlier ones, ends get lost (if they `may_be_lost`): there an
+    outage longer than every one that ended, ten at least, is taken to have lost its end too.
     """
     missing = events["end"].isna().to_numpy()
     if not missing.any() or 2 * missing.sum() >= len(events):
@@ -174,12 +179,32 @@ def open_outages(
     until = until[~until.index.duplicated()].reindex(pairs(some)).fillna(last).set_axis(some.index)
     until = until.reindex(events.index)
     still = missing & (start == latest).to_numpy() & (start <= until).to_numpy()
+    hours = (until - start).dt.total_seconds() / 3600.0
+    longest = float((events["end"] - start).max() / _HOUR)
+    beyond = still & (hours > longest).to_numpy() & ((~missing).sum() >= _FEWEST_ENDED)
+    lost = may_be_lost and bool((missing & ~still).any())
+    still &= ~(beyond & lost)
     going_on = events.assign(end=events["end"].where(~still, until), end_cut=events["end_cut"] | still)
     counts = (
         (int(still.sum()), f"without an end: {STILL_GOING_ON}"),
-        (int((missing & ~still).sum()), FAILED_AGAIN),
+        (int((missing & ~still).sum()), LOST if lost and beyond.any() else FAILED_AGAIN),
     )
-    return going_on, tuple(f"{count(number, 'outage')} {what}" for number, what in counts if number)
+    notes = [f"{count(number, 'outage')} {what}" for number, what in counts if number]
+    if beyond.any():
+        notes.insert(0, _longer_than_any(events["node"][beyond], hours[beyond], longest, lost))
+    return going_on, tuple(notes)
+
+
+def _longer_than_any(node: pd.Series, hours: pd.Series, longest: float, lost: bool) -> str:
+    """A note on outages without an end that are longer than every one that ended; hours."""
+    order = hours.sort_values(ascending=False, kind="stable").index
+    of = node.astype(object).fillna("a record without a node")
+    named = [f"{of[row]} for {duration(hours[row])}" for row in order[:_NAMED]]
+    named += [f"{len(order) - _NAMED} more"] if len(order) > _NAMED else []
+    taken = (
+        "lost; if it goes on, give the end of observation as its end" if lost else "going on; if it is over, say when"
+    )
+    return f"No end of {', '.join(named)}, longer than any outage that ended ({duration(longest)}): taken as {taken}"
 
 
 def outside_window(

@@ -79,16 +79,15 @@ def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         when = each.when
         since, name = fleet.stamp(fleet.steps.edges[when.begin]), system_named(fleet.systems[when.stream])
         lately, before = float(np.median(each.hours)), float(np.median(each.before))
-        times = lately / before
         alarm = Alarm(
             "repair time",
             name,
             since,
             fleet.stamp(fleet.ends[when.first]),
             f"Repairs of {name} take longer: {duration(lately)} (median of {each.hours.size:,}), "
-            f"{duration(before)} before ({number(times)} times).",
+            f"{duration(before)} before; {number(each.times)} times as long as others of their cause.",
             f"Since about {since:%Y-%m-%d}: look at what repairs wait for, staff or parts.",
-            {"median": lately, "before": before, "ratio": times, "repairs": float(each.hours.size), "p": when.p},
+            {"median": lately, "before": before, "ratio": each.times, "repairs": float(each.hours.size), "p": when.p},
         )
         yield Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
 

@@ -80,7 +80,7 @@ def stored_log(
         population["left"] = population["left"].where(population["left_known"], until)
     if nodes is not None:
         population = _filled(population, nodes, window)
-    events, still = open_outages(events, population, window.end)
+    events, still = open_outages(events, population, window.end, may_be_lost=False)
     size = len(events)
     source = Source((), "store", size, size, (), timezone, (*notes, *still))
     return FailureLog(events, population, window, source=source)

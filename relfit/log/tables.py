@@ -31,6 +31,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 STILL_GOING_ON = "still going on when observation ended"
 FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
+LOST = "without an end, after which the node failed again or which would be the longest: their ends are not known"
 _BEFORE = " (before the selection)"
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
@@ -130,10 +131,10 @@ class Source:
         """
         notes = []
         for note in self.notes:
-            if note.endswith((STILL_GOING_ON, FAILED_AGAIN)):
-                going_on = note.endswith(STILL_GOING_ON)
-                number = int(events["end_cut"].sum() if going_on else events["end"].isna().sum())
-                note = f"{count(number, 'outage')} {STILL_GOING_ON if going_on else FAILED_AGAIN}" if number else ""
+            what = next(filter(note.endswith, (STILL_GOING_ON, FAILED_AGAIN, LOST)), None)
+            if what is not None:
+                number = int(events["end_cut"].sum() if what == STILL_GOING_ON else events["end"].isna().sum())
+                note = f"{count(number, 'outage')} {what}" if number else ""
             elif note[:1].isdigit() and not note.endswith(_BEFORE):
                 note += _BEFORE
             notes.append(note)

@@ -630,7 +630,7 @@ def test_the_method_of_a_repair_time_says_what_the_time_of_late_adds() -> None:
     )
     assert now.value is not None
     assert long.value is not None
-    said = re.search(r"; times (\S+) for repairs lately, uncertain by a factor of (\S+)$", now.method or "")
+    said = re.search(r"; times (\S+) for the next 90 days, uncertain by a factor of (\S+)$", now.method or "")
     assert said is not None
     assert float(said[1]) == pytest.approx(now.value / long.value, rel=0.01)
     wider = np.log(now.high / now.value) ** 2 - np.log(long.high / long.value) ** 2

@@ -514,3 +514,29 @@ def test_numbers_above_all_of_arrows_are_no_times(tmp_path):
     start = pa.array([1_000_000_000, 2**63 + 5, 1_100_000_000], pa.uint64())
     parquet.write_table(pa.table({"node": ["a", "b", "c"], "start": start}), tmp_path / "log.parquet")
     assert rf.read(tmp_path / "log.parquet", time_format="unix").rejected["line"].tolist() == [2]
+
+
+def test_an_outage_without_an_end_that_would_be_the_longest_lost_its_end_where_ends_get_lost(tmp_path: Path) -> None:
+    rows = ["node,start,end", *(f"n{i},2024-01-{i + 1:02d} 00:00,2024-01-{i + 1:02d} {i:02d}:00" for i in range(12))]
+    rows += ["n1,2024-01-20 00:00,", "n1,2024-01-21 00:00,2024-01-21 01:00"]  # an end that was lost
+    rows += ["x,2024-02-01 00:00,", "y,2024-02-29 20:00,"]  # 29 days and four hours; eleven hours is the longest
+    observed = {"window_start": "2024-01-01", "window_end": "2024-03-01"}
+    log = rf.read(write(tmp_path, "\n".join(rows)), **observed)
+    assert log.events["node"][log.events["end_cut"]].tolist() == ["y"]
+    assert log.events["node"][log.events["end"].isna()].tolist() == ["n1", "x"]
+    notes = [note for note in log.source.notes if "end" in note and "columns" not in note]
+    assert notes == [
+        "No end of x for 29 days, longer than any outage that ended (11 hours): taken as lost; if it goes on, give the "
+        "end of observation as its end",
+        "1 outage without an end: still going on when observation ended",
+        "2 outages without an end, after which the node failed again or which would be the longest: their ends are not "
+        "known",
+    ]
+    assert any(note.startswith("1 outage without an end, after") for note in log.where(node="x").source.notes)
+    told = rf.read(write(tmp_path, "\n".join(rows).replace("02-01 00:00,", "02-01 00:00,2024-03-01")), **observed)
+    assert float(told.ttr().group(("system", "x")).durations[0]) == 29 * 24.0
+    never = rf.read(write(tmp_path, "\n".join([*rows[:13], *rows[15:]])), **observed)  # no other end was lost
+    assert never.events["node"][never.events["end_cut"]].tolist() == ["x", "y"]
+    assert "No end of x for 29 days, longer than any outage that ended (11 hours): taken as going on" in str(
+        never.source.notes
+    )

@@ -1,4 +1,4 @@
-"""Means of durations ahead whose truth is known."""
+"""The mean repair ahead: a few very long repairs neither make it nor hide its changes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,68 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import relfit as rf
 from relfit.fleet.prediction import TimeSteps, mean_time_ahead
+
+DAYS = 500
+STEPS = TimeSteps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-01") + pd.Timedelta(days=DAYS))
+
+
+def _repairs(seed: int = 1, slower: float = 1.0, last: int = 150) -> tuple[np.ndarray, np.ndarray]:
+    """Days of some three repairs a day, and their hours: lognormal, `slower` in the last days."""
+    rng = np.random.default_rng(seed)
+    days = np.sort(rng.uniform(0.0, DAYS, 3 * DAYS))
+    return days, 4.0 * np.exp(1.3 * rng.standard_normal(days.size)) * np.where(days > DAYS - last, slower, 1.0)
+
+
+def _ahead(days: np.ndarray, hours: np.ndarray, open_: int | None = None) -> tuple[float, float]:
+    at = STEPS.edges[0] + (days * 86_400e9).astype(np.int64)
+    return mean_time_ahead(STEPS, at, hours, np.arange(hours.size) != (-1 if open_ is None else open_), 2160.0)
+
+
+def test_one_outage_without_an_end_does_not_make_the_mean_of_all() -> None:
+    days, hours = _repairs()
+    usual, spread = _ahead(days, hours)
+    assert usual == pytest.approx(hours.mean(), rel=0.1)
+    assert np.sqrt(spread) < 0.2
+    row = int(np.searchsorted(days, DAYS - 100.0))
+    longer = np.where(np.arange(hours.size) == row, 2400.0, hours)
+    mean, wider = _ahead(days, longer, row)
+    assert mean == pytest.approx(usual * longer.sum() / hours.sum(), rel=0.05)  # 14 % more hours in the log
+    assert np.sqrt(wider) < 0.65  # by chance: 270 repairs ahead, of which one in 1,500 is as long
+
+
+def test_repairs_that_doubled_are_followed() -> None:
+    days, hours = _repairs(slower=2.0)
+    assert _ahead(days, hours)[0] == pytest.approx(hours[days > DAYS - 150].mean(), rel=0.15)
+
+
+def _log(seed: int, lost: float = 0.01) -> tuple[rf.FailureLog, float]:
+    """A log of 200 nodes of which some ends are lost, and the hours of the repairs that begin in the next 30 days."""
+    rng = np.random.default_rng(seed)
+    days = np.sort(rng.uniform(0.0, DAYS + 30, 3 * (DAYS + 30)))
+    hours = 4.0 * np.exp(1.3 * rng.standard_normal(days.size))
+    start = pd.Timestamp("2024-01-01") + pd.to_timedelta(days, unit="D").round("s")
+    end = (start + pd.to_timedelta(hours, unit="h").round("s")).to_series(index=range(days.size))
+    last = pd.Timestamp("2024-01-01") + pd.Timedelta(days=DAYS)
+    end = end.where((rng.random(days.size) >= lost) & (end <= last).to_numpy())
+    past = days < DAYS
+    nodes = [f"n{i}" for i in rng.integers(0, 200, days.size)]
+    rows = pd.DataFrame({"node": nodes, "start": start, "end": end})[past]
+    log = rf.read(rows, n_nodes=200, window_start="2024-01-01", window_end=str(last))
+    return log, float(hours[~past].sum())
+
+
+def test_hours_of_repair_ahead_where_ends_are_lost() -> None:
+    """Ten logs: 90 % intervals hold what came in eight at least, and end between a third and three times of it."""
+    inside = []
+    for seed in range(10):
+        log, came = _log(seed)
+        row = rf.forecast(log, "30d", level=0.9, n_draws=1000).total.iloc[0]
+        inside.append(row["repair_hours_low"] <= came <= row["repair_hours_high"])
+        assert row["repair_hours_low"] > came / 3.0
+        assert row["repair_hours_high"] < 3.0 * came
+    assert sum(inside) >= 8
 
 
 @pytest.mark.parametrize("horizon", [6.0, 36.0, 720.0])

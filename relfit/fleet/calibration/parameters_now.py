@@ -149,15 +149,15 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     factor = mean * number / float(hours[then].sum())
     return mttr.model_copy(
         update={
-            name: _scaled(value, factor, spread)
+            name: _scaled(value, factor, spread, duration(horizon))
             for name, value in mttr
             if isinstance(value, Duration) and name != "split"
         }
     )
 
 
-def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
-    """A mean time multiplied by a factor with this relative variance."""
+def _scaled(value: Duration, factor: float, variance: float, span: str) -> Quantity:
+    """A mean time multiplied by a factor with this relative variance, for repairs of some time ahead."""
     if value.value is None:
         return value
     low, high, wider = value.low, value.high, ""
@@ -174,5 +174,5 @@ def _scaled(value: Duration, factor: float, variance: float) -> Quantity:
         level=value.level,
         events=value.events,
         distribution="lognormal" if low is not None and high is not None else None,
-        method=f"{value.method or 'mean of repairs'}; times {number(factor)} for repairs lately{wider}",
+        method=f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {span}{wider}",
     )

@@ -1,4 +1,8 @@
-"""The mean duration of repairs that begin over a horizon, predicted from past ones."""
+"""The mean duration of repairs that begin over a horizon, predicted from past ones.
+
+A few very long repairs make most of the scatter of sums, and no change of theirs can be seen. So the hours of each
+repair up to `body_of` are followed through time; what the longest take beyond stays a constant share.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,19 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction.discounted_levels import levels_of
 from relfit.fleet.prediction.mixing import mix
 from relfit.fleet.prediction.steps import TimeSteps
+
+_BEYOND = 0.02  # share of repairs that last longer than what is followed
+
+
+def body_of(hours: FloatArray) -> FloatArray:
+    """The hours of each repair up to those that one in fifty exceeds.
+
+    Examples
+    --------
+    >>> float(body_of(np.append(np.full(99, 2.0), 700.0)).max())
+    2.0
+    """
+    return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower"))
 
 
 def mean_time_ahead(
@@ -43,13 +60,17 @@ def mean_time_ahead(
     >>> round(mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0, long_run=True)[0], 1)
     3.0
     """
-    unit = float((hours**2).mean() / hours.mean())
+    body = body_of(hours)
+    unit = float((body**2).mean() / body.mean())
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
-    sums = np.bincount(step, hours / unit, steps.size).astype(np.float64)
+    sums = np.bincount(step, body / unit, steps.size).astype(np.float64)
     number = np.bincount(step, ended, steps.size).astype(np.float64)
     expected = float(number[number > 0.0].mean())  # on a day with repairs
     levels = levels_of(sums, number, steps.days)
     mixture = mix(levels.steady if long_run else levels, sums, number, horizon / steps.width, expected)
-    mean = mixture.expected * unit / (expected * horizon / steps.width)
-    of_number = float(hours.mean()) / unit  # variance of the sum that is due to the number of repairs
-    return mean, mixture.variance_of_rate(of_number) / mixture.expected**2
+    ahead = expected * horizon / steps.width
+    mean = mixture.expected * unit / ahead * float(hours.sum() / body.sum())
+    of_number = float(body.mean()) / unit  # variance of the sum that is due to the number of repairs
+    beyond = float(hours.var() / hours.mean() ** 2 - body.var() / body.mean() ** 2)  # by chance, of the longest repairs
+    spread = mixture.variance_of_rate(of_number) / mixture.expected**2
+    return mean, spread + beyond * (1.0 / ahead + 1.0 / hours.size)

@@ -1,4 +1,7 @@
-"""Repairs that take longer than in the year before: normal scores of repairs, and windows of their means."""
+"""Repairs that take longer than those of their cause in the year before: normal scores, and windows of their means.
+
+More failures of a cause whose repairs are long do not make repairs longer.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import CodeArray, FloatArray, IntArray
 from relfit.fleet.surveillance.rate_episodes import RateEpisode
 from relfit.fleet.surveillance.rate_scans import REFERENCE, for_each_test, scan_scores
 from relfit.fleet.surveillance.watched_fleet import WatchedFleet
@@ -26,21 +30,24 @@ class RepairEpisode:
     when : RateEpisode
     hours, before : ndarray
         Hours of the repairs since it began (until it was noticed, or until now if it lasts), and of the year before.
+    times : float
+        Median of the former, each over the median of its cause in the year before.
     """
 
     when: RateEpisode
     hours: FloatArray
     before: FloatArray
+    times: float
 
 
 def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisode]:
     """Times in which repairs of a system took longer, with at most `allowed` false alarms per year."""
-    system, end, hours = fleet.repairs()
+    system, cause, end, hours = fleet.repairs()
     size, day = len(fleet.systems), np.searchsorted(fleet.ends, end)
     score = np.full(end.size, np.nan)
     for code in range(size):
         mine = np.flatnonzero(system == code)
-        score[mine] = _scores(day[mine], hours[mine])
+        score[mine] = _scores(day[mine], hours[mine], cause[mine])
     used = np.isfinite(score)
     place = np.where(used, system, np.int32(-1))
     sums = fleet.steps.counts(end, place, size, np.where(used, score, 0.0))
@@ -48,21 +55,31 @@ def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisod
     for when in scan.episodes(for_each_test(allowed, size)):
         until = when.last if when.lasts else when.first
         mine = system == when.stream
-        lately = hours[mine & (day >= when.begin) & (day <= until)]
-        yield RepairEpisode(when, lately, hours[mine & (day >= when.begin - REFERENCE) & (day < when.begin)])
+        lately = mine & (day >= when.begin) & (day <= until)
+        before = mine & (day >= when.begin - REFERENCE) & (day < when.begin)
+        usual = pd.Series(hours[before]).groupby(cause[before]).median().reindex(cause[lately]).to_numpy()
+        times = hours[lately] / np.where(np.isfinite(usual), usual, np.median(hours[before]))
+        yield RepairEpisode(when, hours[lately], hours[before], float(np.median(times)))
 
 
-def _scores(day: IntArray, hours: FloatArray) -> FloatArray:
-    """Normal score of each repair among those of the year until four weeks before it; NaN if they are few."""
+def _scores(day: IntArray, hours: FloatArray, cause: CodeArray) -> FloatArray:
+    """Normal score of each repair among those of its cause in the year until four weeks before; NaN if they are few.
+
+    Causes with few repairs in that year are one cause.
+    """
     out = np.full(day.size, np.nan)
     week = day // _WEEK
     edges = np.append(0, np.flatnonzero(np.diff(week)) + 1)
     for begin, end in zip(edges, np.append(edges[1:], day.size), strict=True):  # weeks, not repairs
         last = week[begin] * _WEEK - _LAG if day.size else 0
-        past = hours[np.searchsorted(day, last - REFERENCE) : np.searchsorted(day, last)]
-        past = np.sort(past[:: max(past.size // _MOST, 1)])
-        if past.size >= _FEWEST:
-            mine = hours[begin:end]
-            rank = 0.5 * (np.searchsorted(past, mine, "left") + np.searchsorted(past, mine, "right"))
-            out[begin:end] = special.ndtri((rank + 0.5) / (past.size + 1.0))
+        first, until = np.searchsorted(day, [last - REFERENCE, last])
+        past = slice(first, until, max((until - first) // _MOST, 1))
+        often = np.bincount(cause[past], minlength=int(cause.max(initial=0)) + 1) >= _FEWEST
+        kind, of_past = (np.where(often[codes], codes, -1) for codes in (cause[begin:end], cause[past]))
+        for each in np.unique(kind):
+            others = np.sort(hours[past][of_past == each])
+            if others.size >= _FEWEST:
+                mine = begin + np.flatnonzero(kind == each)
+                rank = np.searchsorted(others, hours[mine], "left") + np.searchsorted(others, hours[mine], "right")
+                out[mine] = special.ndtri((0.5 * rank + 0.5) / (others.size + 1.0))
     return out

@@ -245,12 +245,12 @@ class WatchedFleet:
         system, names = zip(*labels[used].tolist(), strict=True)
         return Streams(kind, np.array(system, np.int64), list(map(str, names)), counts, exposure)
 
-    def repairs(self) -> tuple[CodeArray, IntArray, FloatArray]:
-        """System, end (nanoseconds) and hours of each repair of a single node, in the order of ends."""
+    def repairs(self) -> tuple[CodeArray, CodeArray, IntArray, FloatArray]:
+        """System, cause, end (nanoseconds) and hours of each repair of a single node, in the order of ends."""
         table = self.joined.table
         hours = table["duration"].to_numpy(np.float64)
         timed = self.alone & np.isfinite(hours) & (hours > 0.0)
         ends = nanoseconds(table["end"].where(table["end"].notna(), table["start"]))
         rows = np.flatnonzero(timed & (ends < self.steps.edges[-1]))
         rows = rows[np.argsort(ends[rows], kind="stable")]
-        return self.system[rows], ends[rows], hours[rows]
+        return self.system[rows], self.cause[rows], ends[rows], hours[rows]
