@@ -112,7 +112,7 @@ def test_limits_of_a_few_failures_are_numbers(failures):
 def test_limits_of_a_scaled_time_add_the_variances_of_both_logs():
     """Between 5 and 40 hours around 10 the logs are log 2 and log 4 wide, at 1.96 standard deviations."""
     part = Duration(value=10.0, low=5.0, high=40.0, level=0.95)
-    alone, wider = _scaled(part, 2.0, 0.0), _scaled(part, 2.0, np.expm1(0.3**2))
+    alone, wider = _scaled(part, 2.0, 0.0, "90 days"), _scaled(part, 2.0, np.expm1(0.3**2), "90 days")
     assert (alone.low, alone.value, alone.high) == pytest.approx((10.0, 20.0, 80.0))
     low, high = (np.exp(np.hypot(np.log(side), 1.959964 * 0.3)) for side in (2.0, 4.0))
     assert (wider.low, wider.value, wider.high) == pytest.approx((20.0 / low, 20.0, 20.0 * high))
