@@ -24,7 +24,7 @@ def body_of(hours: FloatArray) -> FloatArray:
     >>> float(body_of(np.append(np.full(99, 2.0), 700.0)).max())
     2.0
     """
-    return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower"))
+    return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower")) if hours.size else hours
 
 
 def mean_time_ahead(
