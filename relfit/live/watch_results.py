@@ -78,8 +78,9 @@ class Round(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, alarms with their advice, failed sources, and problems."""
-        alarms = [f"{self._mark(alarm)}: {alarm.text} {alarm.advice}".strip() for alarm in self.alarms]
+        """The headline, alarms with their advice, the new ones first, failed sources, and problems."""
+        in_order = sorted(self.alarms, key=lambda alarm: alarm.key not in self.raised)
+        alarms = [f"{self._mark(alarm)}: {alarm.text} {alarm.advice}".strip() for alarm in in_order]
         rows = self.sources[self.sources["failure"] != ""]
         failed = [f"source {row.source} failed: {row.failure}" for row in rows.itertuples()]
         return (self.headline, *alarms, *failed, *self.problems)

@@ -72,6 +72,8 @@ def test_a_first_round_marks_as_many_alarms_as_it_counts() -> None:
     result = Round("", at(2400.0), 7, 7, 0, sources, True, (old, late), keys, (), pd.DataFrame(), (), (), (), ())
     assert result.headline.endswith("2 alarms, 2 of them new")
     assert result.findings[1:] == ("NEW rate, since 2001-01-02:", "NEW rate:")
+    later = Round("", at(2400.0), 9, 1, 0, sources, True, (old, late), (late.key,), (), pd.DataFrame(), (), (), (), ())
+    assert later.findings[1:] == ("NEW rate:", "rate:")  # the mail begins with what is new
 
 
 def test_a_burst_reaches_the_mail_the_page_and_the_metrics(
