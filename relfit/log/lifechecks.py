@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ArgumentError, DataError
@@ -124,3 +125,12 @@ def reject_columns(names: Collection[object]) -> None:
     beside = [name for name in ("observed", "censored", *FURTHER) if name in names]
     if beside and not {"duration", "durations"}.isdisjoint(names):
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)
+
+
+def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0."""
+    values = as_column("observed", observed)
+    numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")
+    if not np.isin(numbers, (0, 1)).all():
+        raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")
+    return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)

@@ -77,6 +77,19 @@ def test_what_is_no_table_of_causes_is_refused() -> None:
         cumulative_incidence(table["hours"].to_numpy())
     with pytest.raises(ArgumentError, match="no column 'kind'"):
         cumulative_incidence(table, duration="hours", cause="kind")
+    with pytest.raises(ArgumentError, match="it has hours, mode, design"):
+        cumulative_incidence(table, duration="age", cause="mode")
+    with pytest.raises(ArgumentError, match="no column"):
+        cumulative_incidence(table, duration="hours", cause=["mode"])  # type: ignore[arg-type]
+    for named in ({}, {"cause": "mode"}):  # words counted as failures, F and S alike
+        with pytest.raises(DataError, match="more than true and false"):
+            rf.fit(table.assign(flag="S"), duration="hours", observed="flag", **named)
+    with pytest.raises(DataError, match="1 such in all"):
+        cumulative_incidence(table.replace({"hours": {table["hours"][0]: -1.0}}), duration="hours", cause="mode")
+    missing = table.assign(design=table["design"].where(table.index > 0))
+    assert rf.fit(missing, "exponential", duration="hours", cause="mode", by="design").lives.notes == (
+        "1 row without design left out",
+    )
     with pytest.raises(DataError, match="names no cause"):
         cumulative_incidence(table.assign(mode=None), duration="hours", cause="mode")
     with pytest.raises(ArgumentError, match="put durations and causes in one"):

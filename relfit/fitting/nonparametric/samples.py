@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, as_column
+from relfit.log.lifechecks import FURTHER, as_column, as_flags
 from relfit.log.lifedata import LifeData
 
 _FORMS = "give an array of hours, a table, or a log as read by rf.read('log.csv')"
@@ -73,7 +73,7 @@ def lives_of(
     for name, value in beside.items():
         if np.shape(value) != shape and not (name != "by" and np.shape(value) in ((), shape[1:])):
             raise DataError(f"{name} has shape {np.shape(value)}, durations have {shape}; they must agree")
-    flags = None if observed is None else _flags(observed)
+    flags = None if observed is None else as_flags(observed)
     if by is None:
         return LifeData.from_array(values, flags, entry=entry)
     if len(shape) == 2:
@@ -97,6 +97,9 @@ def _of_table(
     data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
 ) -> LifeData:
     if isinstance(data, pd.DataFrame):
+        flags = beside.get("observed")
+        if isinstance(flags, Hashable) and flags in data.columns:
+            as_flags(data[flags])
         make = LifeData.from_frame if "cause" not in columns else _by_cause
         lives = make(data, **columns, **beside)
     elif columns:
@@ -116,9 +119,9 @@ def _by_cause(
 ) -> LifeData:
     """Every life once for each cause: in its group only failures of that cause end a life, the others censor it."""
     keys = [by] if isinstance(by, str) else list(by)
-    for name in (cause, observed, *keys):
-        if name is not None and name not in data.columns:
-            raise ArgumentError(f"no column {name!r} in the table", remedy=f"it has {', '.join(map(str, data))}")
+    alone = LifeData.from_frame(data, observed=observed, by=keys, **columns)  # what is wrong is told of the table
+    if not isinstance(cause, Hashable) or cause not in data.columns:
+        raise ArgumentError(f"no column {cause!r} in the table", remedy=f"it has {', '.join(map(str, data))}")
     if "upper" in columns or "exit" in columns:
         raise ArgumentError("cause= does not go with intervals or right truncation", remedy="leave one of them out")
     ended = data[cause].notna() if observed is None else data[observed].astype(bool)
@@ -128,7 +131,8 @@ def _by_cause(
     parts = [one.assign(**{cause: each, flag: ended & (names == each)}) for each in sorted(names[ended].unique())]
     if not parts:
         raise DataError(f"the column {cause!r} names no cause of a failure", remedy="leave cause= out")
-    return LifeData.from_frame(pd.concat(parts, ignore_index=True), **columns, observed=flag, by=[*outer, cause])
+    lives = LifeData.from_frame(pd.concat(parts, ignore_index=True), **columns, observed=flag, by=[*outer, cause])
+    return replace(lives, notes=alone.notes)
 
 
 def group_and_cause(groups: pd.Index) -> tuple[pd.Index, pd.Index]:
@@ -150,11 +154,3 @@ def _no_table(name: str) -> ArgumentError:
     return ArgumentError(
         f"no argument {name!r}", remedy=f"did you mean {near[0]}=?" if near else "use observed=, entry= or by="
     )
-
-
-def _flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    values = as_column("observed", observed)
-    numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")
-    if not np.isin(numbers, (0, 1)).all():
-        raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")
-    return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)
