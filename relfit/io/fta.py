@@ -224,7 +224,6 @@ def _assemble(
         node=nodes["node"].to_numpy(),
         entered=since_1970(1_000_000_000 * nodes["entered"].to_numpy()),
         left=since_1970(1_000_000_000 * nodes["left"].to_numpy()),
-        entered_known=False,
         left_known=True,
         declared=nodes["declared"].to_numpy(),
         attributes=attributes,

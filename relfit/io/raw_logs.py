@@ -169,7 +169,6 @@ class RawFailures:
             node=np.asarray(nodes, dtype=object),
             entered=since_1970(np.asarray(entered, dtype=np.int64)),
             left=since_1970(np.asarray(left, dtype=np.int64)),
-            entered_known=False,
             left_known=watched is not None,
             declared=listed,
             attributes=people,

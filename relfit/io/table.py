@@ -313,9 +313,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         node=longest.index.get_level_values(1).astype(object),
         entered=pd.Series([start] * len(longest)),
         left=pd.Series(end),
-        entered_known=False,
-        left_known=False,
-        declared=False,
     )
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])

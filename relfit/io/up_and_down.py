@@ -13,48 +13,13 @@ from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.numeric.ordering import changes
 
 DOWN = (
-    "down",
-    "offline",
-    "fail",
-    "failed",
-    "failure",
-    "unavailable",
-    "dead",
-    "unreachable",
-    "outage",
-    "lost",
-    "start",
-    "begin",
-    "opened",
-    "firing",
-    "remove",
-    "removed",
-    "not_ready",
-    "notready",
+    *("down", "offline", "fail", "failed", "failure", "unavailable", "dead", "unreachable", "outage", "lost"),
+    *("start", "begin", "opened", "firing", "remove", "removed", "not_ready", "notready"),
 )
 UP = (
-    "up",
-    "online",
-    "ok",
-    "available",
-    "alive",
-    "repaired",
-    "recovered",
-    "recovery",
-    "restored",
-    "healthy",
-    "resumed",
-    "returned",
-    "end",
-    "finish",
-    "resolved",
-    "closed",
-    "cleared",
-    "add",
-    "added",
-    "ready",
+    *("up", "online", "ok", "available", "alive", "repaired", "recovered", "recovery", "restored", "healthy"),
+    *("resumed", "returned", "end", "finish", "resolved", "closed", "cleared", "add", "added", "ready"),
 )
-
 _TURNS = ("start", "begin", "opened", "end", "finish", "resolved", "closed", "cleared", "restored", "recovered")
 
 
