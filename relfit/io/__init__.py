@@ -158,10 +158,9 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     further = [name for name in options if name not in (*reader.options, *DECLARATIONS)]
     if further and reader is not table.READER:
         if set(further) & set(table.READER.options):
-            raise ReadError(
+            raise content.error(
                 f"{', '.join(further)}: for tables only, and this is {reader.name}",
-                path=content.path,
-                remedy=_without(further, reader is relfit_parquet.READER),
+                _without(further, reader is relfit_parquet.READER),
             )
         raise ArgumentError(f"{reader.name} has no option {', '.join(further)}", remedy="leave it out")
     return reader

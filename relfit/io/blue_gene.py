@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from relfit.base.arrays import ObjectArray
-from relfit.base.errors import ReadError
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
@@ -42,14 +41,12 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         columns = {name.upper(): name for name in table.header}
         missing = [name for name in _NEEDED if name not in columns]
         if missing:
-            raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="a RAS table has it")
+            raise content.error(f"no column {missing[0]!r}", "a RAS table has it", line=1)
         times = as_text_array(table.columns[columns["EVENT_TIME"]])
         day_first, example = day_and_month([times])
         if example and day_first is None:
             remedy = "write the dates as 2009-01-31"
-            raise ReadError(
-                f"{example!r}: nothing tells whether days or months come first", path=content.path, remedy=remedy
-            )
+            raise content.error(f"{example!r}: nothing tells whether days or months come first", remedy)
         stamps = parse_stamps(times, bool(day_first))
         clock = instants_of(stamps, records.zone)
         severity = np.array([value.upper() for value in table[columns["SEVERITY"]].tolist()], dtype=object)

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
 from relfit.base.units import instant
 from relfit.io.frames import open_outages, outside_window, text_column
@@ -120,10 +120,9 @@ def declared_window(columns: Columns, seen: Window) -> Window:
             remedy=Remedy("give window_end the last time that the log covers", "end --observed FROM/TO with the log"),
         )
     if last.year - first.year > _LONGEST_WINDOW:
-        raise ReadError(
+        raise columns.rejections.error(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
-            path=columns.rejections.path,
-            remedy=Remedy(
+            Remedy(
                 "correct the years, or declare a window with window_start and window_end",
                 "correct the years, or declare a window with --observed FROM/TO",
             ),

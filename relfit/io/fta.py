@@ -65,7 +65,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     header = _header(text.data, content.path)
     missing = [name for name in _NEEDED if name not in header]
     if missing:
-        raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="an FTA event_trace has it")
+        raise content.error(f"no column {missing[0]!r}", "an FTA event_trace has it", line=1)
     table, rejections = _intervals(text, header)
     if strict:
         rejections.raise_first()

@@ -7,7 +7,6 @@ from collections.abc import Collection
 import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray
-from relfit.base.errors import ReadError
 from relfit.io.parsing.flag_words import ended_flags
 from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.table_mapping import COMMON_NAMES, guessed
@@ -46,9 +45,8 @@ def ended(table: TextTable, name: str, field: str) -> tuple[BoolArray, BoolArray
     """
     answer = ended_flags(table.columns[name], censored=field == "censored")
     if answer is None:
-        raise ReadError(
+        raise table.rejections.error(
             f"the flags in column {name!r} may mean two things: F is failed beside S or C, and false beside T",
-            path=table.rejections.path,
-            remedy="write failed and running, or true and false, in its place",
+            "write failed and running, or true and false, in its place",
         )
     return answer

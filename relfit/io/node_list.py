@@ -134,11 +134,8 @@ def _columns(table: TextTable, events: Columns) -> tuple[Columns, tuple[str, ...
     table, names = _named(table, events)
     if "node" not in names:
         other = events.named("node")
-        raise ReadError(
-            "no column names the node",
-            path=table.rejections.path,
-            line=1,
-            remedy=f"call it node{f' or, as in the log, {other}' if other else ''}",
+        raise table.rejections.error(
+            "no column names the node", f"call it node{f' or, as in the log, {other}' if other else ''}", line=1
         )
     notes = []
     if "system" in names and "system" not in events and names["system"] != mapping.system:

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.errors import DataError, ReadError
+from relfit.base.errors import DataError
 from relfit.base.numeric.worker_processes import in_processes
 from relfit.base.paths import files_meant
 from relfit.io.frames import text_column
@@ -118,10 +118,8 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     sizes, windows, zones = [], [], set()
     for content in contents:
         if not recognises(content):
-            raise ReadError(
-                "this is not a log that relfit wrote",
-                path=content.path,
-                remedy="write it as one first: relfit convert LOG --out FILE.parquet",
+            raise content.error(
+                "this is not a log that relfit wrote", "write it as one first: relfit convert LOG --out FILE.parquet"
             )
         with damage_named(content):
             stored = opened(content)
@@ -130,10 +128,8 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
             windows.append(stored.window)
             zones.add(stored.source.timezone)
         if "lifetimes" in stored.streams:
-            raise ReadError(
-                "this log holds complete lifetimes, which are not read part by part",
-                path=content.path,
-                remedy="fit it in memory",
+            raise content.error(
+                "this log holds complete lifetimes, which are not read part by part", "fit it in memory"
             )
     records = sum(map(sum, sizes))
     if not records:

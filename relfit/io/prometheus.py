@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
-from relfit.base.errors import ReadError
 from relfit.base.numeric.ordering import changes
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -129,7 +128,7 @@ def _api(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray,
         results = json.loads(as_text(content).data)["data"]["result"]
         series = [(dict(each["metric"]), list(each["values"])) for each in results]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise ReadError("this is not a matrix of Prometheus", path=content.path, remedy="export query_range") from None
+        raise content.error("this is not a matrix of Prometheus", "export query_range") from None
     names: list[str] = []
     samples: list[tuple[str, str]] = []
     for metric, values in series:
@@ -148,10 +147,9 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
     when = next((column[name] for name in _TIMES if name in column), None)
     series = [name for name in table.header if name != when]
     if when is None or not series:
-        raise ReadError(
+        raise content.error(
             "this is not a table of samples",
-            path=content.path,
-            remedy="it needs columns time, instance and value, or time and one for each series",
+            "it needs columns time, instance and value, or time and one for each series",
         )
     seconds, line = _seconds(table, when, records.zone), table.rejections.lines
     records.refuse_all_of(table.rejections.frame())

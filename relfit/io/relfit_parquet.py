@@ -22,7 +22,7 @@ import pyarrow as pa
 from pandas.api.extensions import ExtensionDtype
 from pyarrow import parquet
 
-from relfit.base.errors import ArgumentError, DataError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.writing import complete, guarded_table
 from relfit.io.parsing.opening import MAX_SIZE, Content
 from relfit.io.reader import Reader, one_by_one
@@ -254,16 +254,12 @@ def opened(content: Content) -> Stored:
     A `ReadError` when this is not such a file, or one of another version.
     """
     if not recognises(content):
-        raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")
+        raise content.error("this is not a log that relfit wrote", "leave out format")
     file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)
     metadata: dict[bytes, bytes] = file.schema_arrow.metadata
     document = json.loads(metadata[_MARK])
     if document["version"] != _VERSION:
-        raise ReadError(
-            f"version {document['version']} of relfit's own format is not known",
-            path=content.path,
-            remedy="update relfit",
-        )
+        raise content.error(f"version {document['version']} of relfit's own format is not known", "update relfit")
     for name, digest in document.get("sha256", {}).items():  # check before a damaged length is used
         if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
             raise ValueError
@@ -289,7 +285,7 @@ def damage_named(content: Content) -> Iterator[None]:
         AttributeError,
         IndexError,
     ):
-        raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
+        raise content.error("the file is damaged", "write it again from the source") from None
 
 
 def _restored(content: Content) -> FailureLog:
@@ -297,10 +293,9 @@ def _restored(content: Content) -> FailureLog:
     meta = stored.file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
-        raise ReadError(
+        raise content.error(
             "the log is larger than the limit",
-            path=content.path,
-            remedy=Remedy(
+            Remedy(
                 "raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
                 "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream",
             ),

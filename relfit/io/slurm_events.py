@@ -110,10 +110,9 @@ def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]])
         elif stamp:
             moments.append(stamp[1])
         elif not header:
-            raise ReadError(
+            raise content.error(
                 "no header names NodeName, TimeStart, TimeEnd, State and Reason",
-                path=content.path,
-                remedy="write it with `sacctmgr -P show event`, without -n",
+                "write it with `sacctmgr -P show event`, without -n",
             )
         elif line.strip():
             begin = begin if pending else number

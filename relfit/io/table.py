@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.errors import ReadError, Remedy
+from relfit.base.errors import Remedy
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.declared_fleet import declared_window, observed
@@ -71,10 +71,9 @@ def _read(
     table = rows_of(content, SINGLE_NAMES) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
-        raise ReadError(
+        raise content.error(
             f"no column holds durations that could be in {meaning.duration_unit}",
-            path=content.path,
-            remedy=Remedy(
+            Remedy(
                 "name it with duration=..., or leave out duration_unit",
                 "name it with --column duration=NAME, or leave out --unit",
             ),
@@ -82,30 +81,28 @@ def _read(
     names = ", ".join(table.header)[:300]
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
-            raise ReadError(
+            raise content.error(
                 "no column names the node, and a fleet taken for one node would be wrong",
-                path=content.path,
-                line=1,
-                remedy=Remedy(
+                Remedy(
                     f"name it with node=... (node=rack+slot for two), or give node_name if the log is of one node; "
                     f"the columns are {names}",
                     "name it with --column node=NAME (--column node=rack+slot for two), or give --column "
                     f"node_name=NAME if the log is of one node; the columns are {names}",
                 ),
+                line=1,
             )
         if "state" in columns:
             return _transitions(columns, content, strict, folder)
         return _events(columns, content, strict, folder)
     if "duration" in columns:
         return _durations(columns, content, strict)
-    raise ReadError(
+    raise content.error(
         "no column is recognized as the time of a failure or as a duration",
-        path=content.path,
-        line=1,
-        remedy=Remedy(
+        Remedy(
             f"name one with start=... or duration=...; the columns are {names}",
             f"name one with --column start=NAME or --column duration=NAME; the columns are {names}",
         ),
+        line=1,
     )
 
 
@@ -117,15 +114,14 @@ def _not_of_calm_days(columns: Columns) -> None:
     if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
         others = "take the rows that are, read daily snapshots of drives with"
-        raise ReadError(
+        raise columns.rejections.error(
             f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
             "failures",
-            path=columns.rejections.path,
-            line=1,
-            remedy=Remedy(
+            Remedy(
                 f"{others} format=backblaze, or switch the column off with observed=''",
                 f"{others} --format backblaze, or switch the column off with --column observed=",
             ),
+            line=1,
         )
 
 

@@ -141,10 +141,8 @@ class Columns:
         day_first, example = day_and_month([column for column in columns if _is_text(column)])
         day_first = day_first if settled is None else settled
         if example and day_first is None:
-            raise ReadError(
-                f"{example[:_SHOWN]!r}: nothing tells whether days or months come first",
-                path=self.table.rejections.path,
-                remedy=_ORDER,
+            raise self.rejections.error(
+                f"{example[:_SHOWN]!r}: nothing tells whether days or months come first", _ORDER
             )
         note = f"dates such as {example[:_SHOWN]} have the {'day' if day_first else 'month'} first" if example else ""
         return Columns(self.table, self.names, mapping, self.zone, day_first, note)
@@ -359,7 +357,7 @@ def check_column(table: TextTable, name: str, field: str) -> None:
         near = near or [each for each in table.header if len(name) >= _SHORTEST and name.lower() in each.lower()]
         remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
         remedy = WINDOW if field == "observed" and "/" in name else remedy
-        raise ReadError(f"no column {name!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)
+        raise table.rejections.error(f"no column {name!r} for {field}", remedy, line=1)
 
 
 def _attribute(column: pa.ChunkedArray, rows: npt.NDArray[np.bool_] | None) -> pd.Series:

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from relfit.base.arrays import BoolArray, IntArray
-from relfit.base.errors import ReadError
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import Text
 
@@ -67,7 +66,7 @@ def read_delimited(
         if apart and (passed[first] or apart[0][0] <= first):  # a column name over several lines
             fields = [" ".join(name.split()) for name in apart.pop(0)[1]]
         elif passed[first]:
-            raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
+            raise text.error("the file holds no table", "check how it was written")
         else:
             quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
             csv.field_size_limit(10 * _LONGEST)
@@ -130,11 +129,8 @@ def _line_ends(text: Text) -> IntArray:
     ends: IntArray = np.concatenate(parts)
     long = np.flatnonzero(np.diff(ends, prepend=-1) > _LONGEST)
     if long.size:
-        raise ReadError(
-            "a field is longer than a million characters",
-            path=text.path,
-            line=int(long[0]) + 1,
-            remedy="check that this is a table",
+        raise text.error(
+            "a field is longer than a million characters", "check that this is a table", line=int(long[0]) + 1
         )
     return ends
 
@@ -170,7 +166,7 @@ def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
     repeated = repeated[repeated.duplicated() & (repeated != "")]
     if len(repeated):
         name = str(repeated.iloc[0])[:40]
-        raise ReadError(f"two columns are called {name!r}", path=text.path, line=1, remedy="give each its own name")
+        raise text.error(f"two columns are called {name!r}", "give each its own name", line=1)
     names, taken = list(header), set(header)
     for i in [i for i, name in enumerate(header) if not name and i > 0]:  # the first column may hold row numbers
         names[i] = next(name for k in count(1) if (name := f"column {i + 1}" + f" ({k})" * (k > 1)) not in taken)
@@ -264,7 +260,7 @@ def _parsed(
             ),
         )
     except (pa.ArrowException, pa.ArrowInvalid) as error:
-        raise ReadError(f"this is not a table ({error})", path=text.path, remedy="check how it was written") from None
+        raise text.error(f"this is not a table ({error})", "check how it was written") from None
     return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 

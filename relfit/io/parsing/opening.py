@@ -44,7 +44,19 @@ _ALWAYS = 256 << 20  # bytes: any file may expand to this
 _DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
-class Content:
+class FromFile:
+    """What comes from one file, which its errors name."""
+
+    path: Path
+
+    def error(
+        self, what: str, remedy: str | None = None, *, line: int | None = None, column: str | None = None
+    ) -> ReadError:
+        """An error in this file, to be raised."""
+        return ReadError(what, path=self.path, line=line, column=column, remedy=remedy)
+
+
+class Content(FromFile):
     """The decompressed content of a file, read on first use.
 
     Parameters
@@ -117,7 +129,7 @@ class Content:
                 self._digest = digest.hexdigest()
                 file.seek(0)
         except OSError as error:
-            raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+            raise self.error(f"this file cannot be read ({error})", "try again") from None
         return file
 
     def forget(self) -> None:
@@ -157,11 +169,9 @@ class Content:
                     self._digest = digest.hexdigest()
         except _DAMAGES as error:
             if self.compression is None:
-                raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
-            raise ReadError(
-                f"the {self.compression} archive is cut short or damaged",
-                path=self.path,
-                remedy="fetch or compress the file again",
+                raise self.error(f"this file cannot be read ({error})", "try again") from None
+            raise self.error(
+                f"the {self.compression} archive is cut short or damaged", "fetch or compress the file again"
             ) from None
 
     def _expanded(self, raw: io.BufferedReader, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -185,10 +195,8 @@ class Content:
 
     def _too_large(self, size: int) -> ReadError:
         how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
-        return ReadError(
-            f"the content {how}",
-            path=self.path,
-            remedy=Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB"),
+        return self.error(
+            f"the content {how}", Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB")
         )
 
     def first_line(self, limit: int = _HEAD) -> str:
@@ -300,7 +308,7 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
             content.head = bytes(head[:_HEAD])
         if not content.head:
             what = "empty once decompressed" if content.compression else "empty"
-            raise ReadError(f"the file is {what}", path=content.path, remedy="check how it was written or fetched")
+            raise content.error(f"the file is {what}", "check how it was written or fetched")
     return contents
 
 

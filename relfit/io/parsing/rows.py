@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ReadError
+from relfit.io.parsing.opening import FromFile
 from relfit.log.tables import REJECTED_COLUMNS
 
 _SHOWN = 200
@@ -43,7 +44,7 @@ class NoRowsError(ReadError):
 
 
 @dataclass
-class Rejections:
+class Rejections(FromFile):
     """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
 
     Parameters
@@ -135,9 +136,7 @@ class Rejections:
             rejected = self.frame()
             first = rejected.iloc[0] if len(rejected) else None
             where = "" if first is None or not first["column"] else f"column {first['column']!r}: "
-            raise ReadError(
-                "every row was rejected", path=self.path, remedy=None if first is None else f"{where}{first['reason']}"
-            )
+            raise self.error("every row was rejected", None if first is None else f"{where}{first['reason']}")
         return self.kept
 
     def raise_first(self) -> None:
@@ -145,12 +144,11 @@ class Rejections:
         if not len(self):
             return
         first = self.frame().iloc[0]
-        raise ReadError(
+        raise self.error(
             str(first["reason"]),
-            path=self.path,
+            "correct the row, or read without strict to have it set apart",
             line=int(first["line"]),
             column=str(first["column"]) or None,
-            remedy="correct the row, or read without strict to have it set apart",
         )
 
 

@@ -57,12 +57,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     delimiter = content.separator or max("\t;,|", key=line.count)
     if line.count(delimiter) == 0 or _STAMP.match(line):
         if line.strip().strip('"').lower() not in single:
-            raise ReadError(
-                "the first line is not the header of a table",
-                path=content.path,
-                line=1,
-                remedy=_NO_TABLE,
-            )
+            raise content.error("the first line is not the header of a table", _NO_TABLE, line=1)
         delimiter = ","
     table = read_delimited(text, delimiter)
     return TextTable(table.header, table.columns, table.rejections, table.rows_read, text.notes)
@@ -72,10 +67,9 @@ def _check_rows(rows: int, size: int, content: Content) -> None:
     """Reject a table that is too large for the limit."""
     limit = MAX_SIZE if content.max_size is None else content.max_size
     if max(size, rows * _BYTES_A_ROW) > limit:
-        raise ReadError(
+        raise content.error(
             f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
-            path=content.path,
-            remedy=Remedy("raise it with max_size", "raise it with --max-size 32GB"),
+            Remedy("raise it with max_size", "raise it with --max-size 32GB"),
         )
 
 
@@ -141,7 +135,7 @@ def _parquet(content: Content) -> TextTable:
     except ReadError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, UnicodeError, MemoryError):
-        raise ReadError("the Parquet file is damaged", path=content.path, remedy="write it again") from None
+        raise content.error("the Parquet file is damaged", "write it again") from None
     return _numbered(columns, content.path, np.arange(1, table.num_rows + 1), ("line numbers count rows",))
 
 
@@ -153,7 +147,7 @@ def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
         pa.lib.string_to_tzinfo(kind.tz)
     except Exception as error:  # the time zone library may raise anything
         what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
-        raise ReadError(what, path=content.path, remedy="write it in UTC") from error
+        raise content.error(what, "write it in UTC") from error
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -203,7 +197,7 @@ def _json_lines(text: Text) -> TextTable:
     if not objects and len(filled) > 1:  # one value over many lines
         return _json_array(text)
     if not objects:
-        raise ReadError("no line is a JSON object", path=text.path, line=1, remedy="write one object a line")
+        raise text.error("no line is a JSON object", "write one object a line", line=1)
     table = _numbered(_columns(objects), text.path, np.array(lines, dtype=np.int64), text.notes, len(filled))
     for number, line in odd:
         table.rejections.reject_line(number, "not a JSON object", line)
@@ -215,13 +209,13 @@ def _json_array(text: Text) -> TextTable:
         values = json.loads(text.data)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise ReadError("this is not JSON", path=text.path, line=line, remedy="check how it was written") from None
+        raise text.error("this is not JSON", "check how it was written", line=line) from None
     if isinstance(values, dict):  # one list in a wrapping object
         lists = [value for value in values.values() if isinstance(value, list)]
         values = lists[0] if len(lists) == 1 else [values]
     objects = [(i, value) for i, value in enumerate(values, 1) if isinstance(value, dict)]
     if not objects:
-        raise ReadError("there is no list of JSON objects", path=text.path, remedy="write [{...}, {...}]")
+        raise text.error("there is no list of JSON objects", "write [{...}, {...}]")
     places = np.array([i for i, _ in objects], dtype=np.int64)
     notes = (*text.notes, "line numbers count the elements of the JSON array")
     table = _numbered(_columns([value for _, value in objects]), text.path, places, notes, len(values))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from relfit.base.errors import ReadError
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections
 from relfit.io.parsing.text_content import as_text
@@ -38,14 +37,12 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     try:
         document = json.loads(text.data)
     except json.JSONDecodeError as error:
-        raise ReadError(
-            f"this is not JSON ({error.msg})", path=content.path, line=error.lineno, remedy="the file may be cut short"
-        ) from None
+        raise content.error(f"this is not JSON ({error.msg})", "the file may be cut short", line=error.lineno) from None
     except (RecursionError, ValueError):
-        raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
+        raise content.error("this JSON is nested too deep, or has a number too long") from None
     jobs, profiles = (document.get(name) if isinstance(document, dict) else None for name in ("jobs", "profiles"))
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
-        raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is not a workload of BatSim")
+        raise content.error("no list of jobs and profiles", "this is not a workload of BatSim")
     rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
     good = [job if isinstance(job, dict) else {} for job in jobs]
     rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import FloatArray, ValueArray
-from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
@@ -79,11 +78,10 @@ class JobRows:
         if late.size:
             one = np.flatnonzero(keep)[late[0] + 1]
             if strict and ordered:
-                raise ReadError(
+                raise content.error(
                     f"job {self.job_id[one]} was submitted before the job ahead of it",
-                    path=content.path,
+                    "sort the jobs, or read without strict to have them sorted",
                     line=int(rows.lines[one]),
-                    remedy="sort the jobs, or read without strict to have them sorted",
                 )
             line = int(rows.lines[one])
             self.notes.append(

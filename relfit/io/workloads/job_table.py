@@ -139,9 +139,7 @@ def _named(table: TextTable, columns: Mapping[str, str]) -> dict[str, str]:
 
 def _missing(content: Content, what: str) -> ReadError:
     usual = ", ".join(_SPELLINGS[what][:3])
-    return ReadError(
-        f"no column for {what} (such as {usual})", path=content.path, line=1, remedy=f"name it with {what}=..."
-    )
+    return content.error(f"no column for {what} (such as {usual})", f"name it with {what}=...", line=1)
 
 
 def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
@@ -165,9 +163,7 @@ def _nodes(
         raise _missing(content, "nodes")
     if machine.processors_per_node is None:
         remedy = "give processors_per_node, 1 if a node is one processor"
-        raise ReadError(
-            "the table counts processors, and how many a node has is not known", path=content.path, remedy=remedy
-        )
+        raise content.error("the table counts processors, and how many a node has is not known", remedy)
     return machine.nodes(numbers(processors))
 
 

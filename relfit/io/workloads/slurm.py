@@ -77,7 +77,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     zone = check_zone(timezone)
     names = _first(columns, "job_id")
     if names is None or _first(columns, "submit") is None:
-        raise ReadError("no column JobID or Submit", path=content.path, line=1, remedy="name the columns of a table")
+        raise content.error("no column JobID or Submit", "name the columns of a table", line=1)
     state = first_words(_first(columns, "state"), names.size)
     stamp = _instants(columns, "submit", zone)
     run = _run_times(table, columns, zone)
@@ -90,9 +90,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     notes = [*text.notes, *steps, *notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
     keep = ~(step | requeued)
     if not keep.any():
-        raise ReadError(
-            "there are steps and no jobs", path=content.path, remedy="leave out --name and --steps of sacct"
-        )
+        raise content.error("there are steps and no jobs", "leave out --name and --steps of sacct")
     nodes = _nodes(table, columns, machine)
     rows = JobRows(
         rejections.part(keep),
@@ -120,12 +118,10 @@ def _printed_list(text: Text) -> TextTable:
     try:
         rows = json.loads(text.data.replace(b"'", b'"'))
     except (ValueError, RecursionError):
-        raise ReadError(
-            "this is not a list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
-        ) from None
+        raise text.error("this is not a list of dictionaries of plain text", "the file may be cut short") from None
     good = [row for row in rows if isinstance(row, dict)]
     if not good or len(good) < len(rows):
-        raise ReadError("this is not a list of jobs", path=text.path, remedy="write the jobs as a table")
+        raise text.error("this is not a list of jobs", "write the jobs as a table")
     data = np.frombuffer(text.data, dtype=np.uint8)
     newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
     lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]
