@@ -38,10 +38,7 @@ def _all_flags(table: TextTable, name: str) -> bool:
 def ended(table: TextTable, name: str, field: str) -> tuple[BoolArray, BoolArray]:
     """Whether each life ended, by its flag (`field` observed or censored), and whether that is a flag.
 
-    Raises
-    ------
-    ReadError
-        Where a flag may mean both.
+    A `ReadError` where a flag may mean both.
     """
     answer = ended_flags(table.columns[name], censored=field == "censored")
     if answer is None:

@@ -22,12 +22,8 @@ class NoMatchError(NoRowsError):
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
     r"""The lines that match, one column per named group.
 
-    An `ArgumentError` when the pattern is invalid, or names no group. A `NoMatchError` when no line matches.
-
-    Parameters
-    ----------
-    pattern : str
-        RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``.
+    The pattern is RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``. An
+    `ArgumentError` when it is invalid, or names no group; a `NoMatchError` when no line matches.
     """
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:

@@ -52,17 +52,8 @@ _PEOPLE = pa.schema(
 class NodeParts:
     """The parts of a log in a folder, and what they have in common.
 
-    Attributes
-    ----------
-    folder : Path
-    number, shares : int
-        Number of parts, and of processes that wrote each part.
-    files : int
-        Number of files of the log.
-    records, ended : int
-        Rows of events, and those with an end.
-    window : Window
-    timezone : str
+    Each of the ``number`` parts was written by as many processes as there are ``shares``. ``files`` counts those of the
+    log, ``records`` its rows of events and ``ended`` those with an end.
     """
 
     folder: Path
@@ -101,17 +92,9 @@ class NodeParts:
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
     """Write the rows of stored logs to a folder, by their nodes.
 
-    A `ReadError` for a file that `relfit.write` did not write, or that holds lifetimes without dates. A `DataError`
-    when there is no event.
-
-    Parameters
-    ----------
-    path : str, Path, or several
-        Files that `relfit.write` wrote, a folder or a pattern of them.
-    folder : Path
-        An empty folder, with space for three times the size of the files.
-    workers : int
-        Processes.
+    `path` names files that `relfit.write` wrote, a folder or a pattern of them; the empty `folder` needs space for
+    three times their size. A `ReadError` for another file, or one with lifetimes without dates. A `DataError` without
+    any event.
     """
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]

@@ -25,16 +25,9 @@ _LARGEST_PATTERN = 100_000
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Complete lines of one file.
+    """Complete lines of one file, each with its end; ``first`` is the number of the first, from 1.
 
-    Attributes
-    ----------
-    data : memoryview
-        The lines, each with its end.
-    first : int
-        Number of the first line, from 1.
-    too_long : int
-        Number of a line before this block that was left out, longer than a million bytes; 0 for none.
+    ``too_long`` is the number of a line before this block that was left out, longer than a million bytes; 0 for none.
     """
 
     data: memoryview
@@ -137,9 +130,7 @@ def _in_utf8(content: Content) -> Iterator[bytes]:
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, if RE2 accepts it: its time is linear in the text, whatever the pattern.
-
-    An `ArgumentError` for a pattern that looks ahead or back, is too large, or is invalid.
+    """The pattern, if RE2 accepts it: its time is linear in the text. An `ArgumentError` where it does not.
 
     Examples
     --------

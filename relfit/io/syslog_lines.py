@@ -54,18 +54,11 @@ def _read(
     year: int | None = None,
     ends: str = "node",
 ) -> FailureLog:
-    """Read alerts.
+    """Read alerts, by relfit's patterns or those of `rules`.
 
-    Parameters
-    ----------
-    rules : str, Path or dict, optional
-        Patterns and what they mean; by default relfit's own.
-    year : int, optional
-        Year of the first line, where stamps have none; by default the latest by which the last line is not later than
-        the last change of its file.
-    ends : {"node", "job"}
-        What counts as a failure: the end of a node's availability, or also that of a job (an application's XID, a
-        contained memory error, a program that the kernel killed).
+    `year` is that of the first line, where stamps have none; by default the latest by which the last line is not later
+    than the last change of its file. By `ends`, a failure is the end of a node's availability ("node"), or also that of
+    a job (an application's XID, a contained memory error, a program that the kernel killed).
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:

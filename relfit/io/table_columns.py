@@ -85,10 +85,7 @@ class Columns:
     def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
         """The columns of the mapping, else those with `COMMON_NAMES`.
 
-        Raises
-        ------
-        ReadError
-            When a column of the mapping is missing, or the order of days and months cannot be told.
+        A `ReadError` when a column of the mapping is missing, or the order of days and months cannot be told.
         """
         names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
         for field in (*COMMON_NAMES, "rack"):

@@ -74,16 +74,7 @@ def _says(text: str, down: Collection[str], up: Collection[str]) -> bool | None:
 
 
 def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:
-    """Outages from the first record of down to the next of up.
-
-    Parameters
-    ----------
-    node : ndarray of int, shape (records,)
-        Number of the node of each record.
-    time : ndarray of int, shape (records,)
-        Its time; records of one instant count in their order.
-    down : ndarray of bool, shape (records,)
-        Whether it says down.
+    """Outages from the first record of `down` to the next of up; those of a `node` at one instant count in their order.
 
     Examples
     --------

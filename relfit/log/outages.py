@@ -29,16 +29,9 @@ _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLU
 class Watched:
     """From when to when each group was watched. Instants are nanoseconds since 1970, UTC.
 
-    Attributes
-    ----------
-    groups : pandas.Index, shape (groups,)
-        Labels in natural order, (system, node) by node.
-    entered, left : ndarray of int, shape (groups,)
-        From the first node's beginning to the last node's end.
-    entered_known : ndarray of bool, shape (groups,)
-        Whether all nodes of the group were installed when their observation began.
-    left_known : ndarray of bool, shape (groups,)
-        Whether the end is declared, rather than the last instant seen.
+    ``groups`` has labels in natural order, (system, node) by node. ``entered`` and ``left`` go from the first node's
+    beginning to the last node's end; ``entered_known`` says that all nodes of the group were installed when their
+    observation began, ``left_known`` that the end is declared, rather than the last instant seen.
     """
 
     groups: pd.Index
@@ -89,13 +82,12 @@ class Outages(Watched):
     end_known : ndarray of bool, shape (n,)
         Whether any record of the outage says when it ended.
     start_cut, end_cut : ndarray of bool, shape (n,)
-        Whether it was already going on when observation began (then it is no failure of this log), or still was when
-        observation ended.
+        Whether it was already going on when observation began (then it is no failure of this log), or still was when it
+        ended.
     joined : ndarray of int, shape (groups,)
         Records that belong to an outage that was going on already.
     without_group : ndarray of int
-        Positions in ``log.events`` of the records in no group: those that name no node (outages of whole systems), or
-        have no value to group by.
+        Positions in ``log.events`` of the records in no group, which name no node or have no value to group by.
     notes : tuple of str
         Rules that were applied.
     """
@@ -213,17 +205,11 @@ def clock_step(log: Tables) -> int:
 
 
 def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
-    """Which outages with an end say how long repairs take.
+    """Which outages with an end say how long repairs take; `step` is `clock_step`.
 
     Those that took time. Where the clock's step is a tenth of their mean or more, those of no length too: they were
     shorter than a step, and without them the mean is too long (with them it is right if the clock rounds starts and
     ends alike).
-
-    Parameters
-    ----------
-    hours : ndarray, shape (outages,)
-    step : int
-        Nanoseconds, of `clock_step`.
 
     Examples
     --------

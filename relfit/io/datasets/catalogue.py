@@ -18,20 +18,9 @@ _GRIZZLY_MACHINE = {"n_nodes": 1490, "timezone": "America/Denver"}
 class DataSet:
     """Files of a data set, and how they are read.
 
-    Parameters
-    ----------
-    what : str
-        What the data set holds.
-    base : str
-        Address in front of the files' names; a commit or a numbered version is part of it or of them.
-    files : mapping of str to str or None
-        SHA-256 by file; None where it is not known: then that of the first copy is kept, and later ones are checked.
-    read : str
-        The file, or the folder, that is read.
-    jobs : bool
-        Whether it is a list of jobs, not a failure log.
-    options : mapping
-        Options of the reader.
+    ``base`` is the address in front of the files' names; a commit or a numbered version is part of it or of them.
+    ``files`` has the SHA-256 of each; where it is None, that of the first copy is kept, and later ones are checked.
+    ``read`` is the file or folder that is read, with the ``options`` of its reader.
     """
 
     what: str

@@ -33,13 +33,8 @@ def ended_flags(column: object, *, censored: bool = False) -> tuple[BoolArray, B
     """Whether each life ended in a failure, and whether its word says so or not; None where ``F`` may mean either.
 
     The words of the column together decide what ``F`` is: false beside words for true or false, a failure beside ``S``
-    or ``C`` (suspended, censored) or another word for failed or running, and neither alone or beside both kinds.
-
-    Parameters
-    ----------
-    column : pyarrow array, or sequence of str
-    censored : bool
-        Whether words for true say that a life is censored. Words such as ``failed`` say the same in either column.
+    or ``C`` (suspended, censored) or another word for failed or running, and neither alone or beside both kinds. With
+    `censored`, words for true say that a life is censored; words such as ``failed`` say the same in either column.
 
     Examples
     --------

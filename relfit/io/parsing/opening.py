@@ -57,23 +57,11 @@ class FromFile:
 
 
 class Content(FromFile):
-    """The decompressed content of a file, read on first use.
+    """The decompressed content of a file, read on first use; a `ReadError` when the file is damaged or too large.
 
-    Parameters
-    ----------
-    path : Path
-        The file; with `member`, the zip archive that holds it.
-    data : bytes, optional
-        The content, where it is known already.
-    member : str, optional
-        Name within a zip archive.
-    max_size : int, optional
-        Largest size of `data` in bytes; by default `MAX_SIZE` and, above 256 MiB, a thousand times the size on disk.
-
-    Attributes
-    ----------
-    frame : DataFrame or None
-        A table in memory, which has no bytes.
+    `path` is the file or, with a `member`, the zip archive that holds it; `data` its content, where it is known
+    already; `max_size` its largest size in bytes, by default `MAX_SIZE` and, above 256 MiB, a thousand times the size
+    on disk. ``frame`` is a table in memory, which has no bytes.
     """
 
     def __init__(
@@ -93,13 +81,7 @@ class Content(FromFile):
 
     @property
     def data(self) -> bytes:
-        """All of it.
-
-        Raises
-        ------
-        ReadError
-            When it is more than the limit, or the file is cut short or damaged.
-        """
+        """All of it."""
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
             buffer = io.BytesIO()  # its content is returned without a copy
@@ -111,13 +93,7 @@ class Content(FromFile):
         return self._data
 
     def seekable(self) -> Any:
-        """The content as a file of Arrow; from the disk, not from memory, where it is not compressed.
-
-        Raises
-        ------
-        ReadError
-            As for `data`.
-        """
+        """The content as a file of Arrow; from the disk, not from memory, where it is not compressed."""
         if self._data is not None or self.compression is not None or self.member is not None:
             return pa.BufferReader(self.data)
         try:
@@ -137,13 +113,7 @@ class Content(FromFile):
         self._data = None if self._digest else self._data
 
     def blocks(self) -> Iterator[bytes]:
-        """The content block by block, in bounded memory.
-
-        Raises
-        ------
-        ReadError
-            When the file is damaged, or without `max_size` expands more than a thousandfold.
-        """
+        """The content block by block, in bounded memory; without `max_size` it may not expand a thousandfold."""
         if self._data is not None:
             yield from (self._data[i : i + _BLOCK] for i in range(0, len(self._data), _BLOCK))
             return
@@ -313,12 +283,7 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
 
 
 def size_in_bytes(text: str | float) -> int:
-    """Bytes from a number or a text such as ``"8GB"``.
-
-    Raises
-    ------
-    ArgumentError
-        For a text that names no number of bytes.
+    """Bytes from a number or a text such as ``"8GB"``; an `ArgumentError` for another text.
 
     Examples
     --------

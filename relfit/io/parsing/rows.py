@@ -47,13 +47,8 @@ class NoRowsError(ReadError):
 class Rejections(FromFile):
     """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
 
-    Parameters
-    ----------
-    path : Path
-    lines : ndarray of int, shape (rows,)
-        Line of each row in the file, from 1.
-    text_of : callable, or sequence of str
-        The text of a row by its index, for display.
+    ``lines`` has the line of each row in the file, from 1; ``text_of`` gives the text of a row by its index, for
+    display.
     """
 
     path: Path

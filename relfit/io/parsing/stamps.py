@@ -51,16 +51,9 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Stamps:
-    """Points in time of a column of texts.
+    """Points in time of a column of texts: which are ``good``, and which of these name their zone (``absolute``).
 
-    Attributes
-    ----------
-    clock : ndarray of int64
-        Nanoseconds since 1970 on the clock that the text shows.
-    good : ndarray of bool
-        Which texts are points in time.
-    absolute : ndarray of bool
-        Which of them name their zone; `clock` is UTC for those.
+    ``clock`` has nanoseconds since 1970 on the clock that a text shows, in UTC where it names its zone.
     """
 
     def __init__(self, size: int) -> None:
@@ -75,11 +68,6 @@ class Stamps:
 
 def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> Stamps:
     """Every text as a point in time; null and other texts are not `good`.
-
-    Parameters
-    ----------
-    day_first : bool
-        Whether 02/03/2024 is the second of March.
 
     Examples
     --------

@@ -34,14 +34,9 @@ _NO_TABLE = Remedy(
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
-    """The rows of a table; its notes say how they were read.
+    """The rows of a table; its notes say how they were read. `single` are names that a table of one column may have.
 
     A `ReadError` when this is not a table, or it is damaged or larger than the limit.
-
-    Parameters
-    ----------
-    single : sequence of str
-        Names that a table of one column may have.
     """
     if content.frame is not None:
         return rows_of_frame(content.frame, content.path)

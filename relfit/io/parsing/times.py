@@ -76,9 +76,7 @@ def instants(
     unit: str = "hours",
     seen: set[bool] | None = None,
 ) -> tuple[pd.Series, BoolArray]:
-    """Instants in UTC, and which values are present but no time.
-
-    An `ArgumentError` when `time_format` is invalid.
+    """Instants in UTC, and which values are present but no time; an `ArgumentError` when `time_format` is invalid.
 
     Parameters
     ----------
@@ -93,10 +91,8 @@ def instants(
         texts are read by `relfit.io.parsing.stamps`.
     day_first : bool, optional
         Whether 02/03/2024 is the second of March.
-    origin : Timestamp, optional
-        Numbers are times since then, in `unit`.
-    unit : str
-        Unit of numbers with an `origin`.
+    origin, unit
+        Numbers are times since this instant, in this unit.
     seen : set of bool, optional
         To it is added whether times name a zone (True), and whether some name none (False).
 
@@ -302,23 +298,10 @@ def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
 def spans(
     start: pd.Series, end: pd.Series, zone: str, seconds: npt.NDArray[np.float64]
 ) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Local starts and ends in UTC; the length of each span decides on the reading of an hour that occurs twice.
+    """Local starts and ends of a zone in UTC; the stated length of each span decides on an hour that occurs twice.
 
-    Parameters
-    ----------
-    start, end : Series of naive datetime64
-        Local times of `zone`; NaT where missing.
-    seconds : ndarray
-        Stated length of each span; NaN where unknown: then the first reading is taken.
-
-    Returns
-    -------
-    start, end : Series
-        In UTC.
-    shifted : ndarray of bool
-        Where a time fell into the hour that is left out and was moved to its end.
-    disagree : ndarray of bool
-        Where the length does not match under any reading.
+    Where no length is known (NaN), the first reading is taken. Also, where a time fell into the hour that is left out
+    and was moved to its end, and where the length does not match under any reading.
     """
     readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
     shifted = np.zeros(len(start), dtype=bool)
@@ -349,13 +332,7 @@ def check_zone(name: str | None, default: str = "UTC") -> str:
 def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArray:
     """Durations in hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` has its own; else NaN.
 
-    Parameters
-    ----------
-    column : pyarrow array, or sequence of str
-    unit_hours : float
-        Hours in one unit.
-    decimal : {".", ","}
-        The decimal separator. Before a decimal comma points separate groups of three digits, and are nothing else.
+    A `decimal` sign may be a comma: then points before it separate groups of three digits, and are nothing else.
 
     Examples
     --------

@@ -23,15 +23,10 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
-    """Read a workload of BatSim: jobs of profiles of type ``delay``.
+    """Read a workload of BatSim: jobs of profiles of type ``delay``. A `ReadError` when this is no such JSON.
 
     Jobs of other profiles are rejected: their run time depends on the platform. ``res`` counts nodes, and ``nb_res``
     those of the machine. ``line`` of a rejected job is its position in the list, from 1. A walltime of -1 is none.
-
-    Raises
-    ------
-    ReadError
-        When this is not JSON, or lacks a list of jobs or profiles.
     """
     text = as_text(content)
     try:

@@ -58,16 +58,9 @@ class JobRows:
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
     ) -> Workload:
-        """The jobs that are not rejected, by time of submission.
+        """The jobs that are not rejected, by time of submission; a `ReadError` when all are or, where `strict`, any is.
 
-        A `ReadError` when all are rejected, and as `strict` says.
-
-        Parameters
-        ----------
-        strict : bool
-            A rejected row is an error.
-        ordered : bool
-            The format has jobs in the order of submission: with `strict`, one out of order is an error.
+        With `ordered`, the format has jobs in the order of submission: where `strict`, one out of order is an error.
         """
         rows = self.rejections
         self._reject(machine.n_nodes)

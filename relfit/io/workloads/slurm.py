@@ -63,12 +63,8 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     """Read the records of Slurm's accounting.
 
     The last record of a job stands, with the first time of submission (``--duplicates`` lists all). Times without a
-    zone are in `timezone`, by default UTC; the first submission is time 0.
-
-    Raises
-    ------
-    ReadError
-        When there is no column for a time of submission, a run time or a number of nodes.
+    zone are in `timezone`, by default UTC; the first submission is time 0. A `ReadError` when there is no column for a
+    time of submission, a run time or a number of nodes.
     """
     text = as_text(content)
     listed = content.first_line().lstrip().startswith("[")
