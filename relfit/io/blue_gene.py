@@ -31,7 +31,7 @@ def _recognises(content: Content) -> bool:
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read messages of the severities that the rules name; messages with the same record number count once."""
     severities, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
-    node, cause, detail, line, start = [], [], [], [], []
+    rows = []
     places: set[str] = set()
     edges: list[int] = []
     seen: set[str] = set()
@@ -69,15 +69,13 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             seen.add(number[row])
             if severities.excused & {component[row].upper(), category[row].upper()}:
                 continue
-            node.append(location[row] or None)
-            cause.append(component[row].lower() or None)
-            detail.append(message[row][:200] or None)
-            line.append(int(table.rejections.lines[row]))
-            start.append(int(clock[row]))
+            cause, detail = component[row].lower() or None, message[row][:200] or None
+            rows.append((location[row] or None, clock[row], cause, table.rejections.lines[row], detail))
         records.read += table.rows_read
         records.refuse_all_of(table.rejections.frame())
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
+    node, start, cause, line, detail = (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 5
     outcome = RawFailures(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
     return outcome.log(records, severities, edges, sorted(places), strict)
 

@@ -29,23 +29,16 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 _ROWS = 1_000_000  # rows per part
 _MOST_PARTS = 256  # files that a process has open
-_STAMP = pa.timestamp("ns", tz="UTC")
 _TEXT = ("system", "node", "cause", "scope")
-_EVENTS = pa.schema(
-    [
-        *((name, pa.string()) for name in _TEXT),
-        ("start", _STAMP),
-        ("end", _STAMP),
-        ("start_cut", pa.bool_()),
-        ("end_cut", pa.bool_()),
-    ]
-)
-_PEOPLE = pa.schema(
-    [
-        (name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
-        for name in POPULATION_COLUMNS
-    ]
-)
+_STAMPS = ("start", "end", "entered", "left")
+
+
+def _schema(names: Sequence[str]) -> pa.Schema:
+    kinds = {**dict.fromkeys(_TEXT, pa.string()), **dict.fromkeys(_STAMPS, pa.timestamp("ns", tz="UTC"))}
+    return pa.schema([(name, kinds.get(name, pa.bool_())) for name in names])
+
+
+_EVENTS, _PEOPLE = _schema((*_TEXT, "start", "end", "start_cut", "end_cut")), _schema(POPULATION_COLUMNS)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ _MARK = b"relfit.log"
 _VERSION = 1
 _LONGEST = 50  # characters of a system in the name of a file
 _TABLES = ("population", "rejected", "lifetimes")
+_DAMAGES = (pa.ArrowException, MemoryError, OverflowError, RecursionError, OSError, ValueError, LookupError)
 
 
 def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
@@ -186,23 +187,18 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     return log
 
 
-def events_keep_the_rules(events: pd.DataFrame) -> bool:
+def events_keep_the_rules(events: pd.DataFrame, begin: str = "start", end: str = "end") -> bool:
     """Whether every start is an instant, and nothing ends before it starts."""
     return bool(
-        all(isinstance(events[name].dtype, pd.DatetimeTZDtype) for name in ("start", "end"))
-        and events["start"].notna().all()
-        and not (events["end"] < events["start"]).any()
+        all(isinstance(events[name].dtype, pd.DatetimeTZDtype) for name in (begin, end))
+        and events[begin].notna().all()
+        and not (events[end] < events[begin]).any()
     )
 
 
 def population_keeps_the_rules(people: pd.DataFrame) -> bool:
     """Whether each node is listed once, and does not leave before it enters."""
-    return bool(
-        all(isinstance(people[name].dtype, pd.DatetimeTZDtype) for name in ("entered", "left"))
-        and people["entered"].notna().all()
-        and not (people["left"] < people["entered"]).any()
-        and not people.duplicated(["system", "node"]).any()
-    )
+    return events_keep_the_rules(people, "entered", "left") and not people.duplicated(["system", "node"]).any()
 
 
 def _keeps_the_rules(log: FailureLog) -> bool:
@@ -272,19 +268,7 @@ def damage_named(content: Content) -> Iterator[None]:
     """A context in which any error of a damaged file becomes a `ReadError` that says so."""
     try:
         yield
-    except (
-        pa.ArrowException,
-        MemoryError,
-        OverflowError,
-        UnicodeError,
-        RecursionError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-    ):
+    except (*_DAMAGES, TypeError, AttributeError):
         raise content.error("the file is damaged", "write it again from the source") from None
 
 

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arrays import BoolArray
 from relfit.base.errors import Remedy
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
-from relfit.io.declared_fleet import declared_window, observed
+from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import (
     events_frame,
     lifetimes_frame,
@@ -25,14 +26,13 @@ from relfit.io.frames import (
     source_of,
 )
 from relfit.io.life_flags import UNFLAGGED, ended
-from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.node_list import NodeList, differing_in_case
-from relfit.io.number_of_nodes import of_all_files
 from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import category
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
+from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
-from relfit.io.repeated_rows import reject_repeated
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
@@ -144,7 +144,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
     cause, detail = columns.category("cause"), columns.category("detail")
     same = {"system": system, "end": end, "scope": scope, "cause": cause if "cause" in columns else detail}
-    reject_repeated(columns, node, start, same, failing)
+    _reject_repeated(columns, node, start, same, failing)
     good = rejections.settle(strict)
     attributes = columns.attributes(good, besides=("observed", "censored", "state"))
     values = {
@@ -192,6 +192,39 @@ def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Ser
     return (node, system, differing_in_case(node)) if nodes is None else nodes.names_of(node, system, columns)
 
 
+def _reject_repeated(
+    columns: Columns, node: pd.Series, start: pd.Series, others: dict[str, pd.Series], failing: BoolArray | None = None
+) -> None:
+    """Reject rows that repeat an earlier one in every column, and failures of the same node, times and `others`.
+
+    Only rows of the same node and start are compared; failures of different units within a node are not the same.
+    """
+    both = nanoseconds(start) * np.int64(1_000_003)
+    both += node.cat.codes.to_numpy()
+    in_order = np.sort(both)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return
+    columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
+    if failing is None:
+        return
+    rejections = columns.rejections
+    rows = np.flatnonzero(rejections.kept & failing & start.notna().to_numpy() & node.notna().to_numpy())
+    rows = rows[pd.Series(both[rows]).duplicated(keep=False).to_numpy()]
+    if not rows.size:
+        return
+    parts = {name: category(columns.table.columns[name]) for name in columns.parts()}
+    compared = {"node": node, "start": start, **others, **parts}
+    codes = pd.DataFrame({name: pd.factorize(values.iloc[rows])[0] for name, values in compared.items()})
+    group = codes.groupby(list(codes.columns), sort=False).ngroup().to_numpy()
+    first = rows[np.unique(group, return_index=True)[1]][group]
+    of_row = np.arange(rejections.lines.size)
+    of_row[rows] = first
+    lines = rejections.lines
+    rejections.reject(
+        of_row != np.arange(lines.size), lambda row: f"the same node, times and cause as line {lines[of_row[row]]}"
+    )
+
+
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
     """Outages between rows that say down and rows that say up."""
     rejections, mapping = columns.rejections, columns.mapping
@@ -209,7 +242,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
         columns.named("state"),
     )
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
-    reject_repeated(columns, node, time, {})
+    _reject_repeated(columns, node, time, {})
     good = rejections.settle(strict)
     frame = pd.DataFrame({"system": system[good].to_numpy(), "node": node[good].to_numpy()})
     when = nanoseconds(time[good])

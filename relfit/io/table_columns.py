@@ -20,9 +20,8 @@ from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ReadError, Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
-from relfit.io.life_flags import flag_of_lives
+from relfit.io.life_flags import flag_of_lives, flags
 from relfit.io.parsing.clocks import same_clock
-from relfit.io.parsing.flag_words import flags
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, instants, unsaid

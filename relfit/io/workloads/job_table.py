@@ -17,8 +17,8 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
-from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
+from relfit.io.workloads import job_rows
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 NAME = "table"
@@ -91,15 +91,15 @@ def read(
     clock = same_clock(table.columns, own, timezone, content.path)
     state = first_words(column("state"), submit.size)
     rejections.reject(state == "REJECTED", "the scheduler rejected it", "state")
-    reject_unfinished(rejections, state, run)
+    job_rows.reject_unfinished(rejections, state, run)
     names = _job_ids(column("job_id"), column("workload"), submit.size)
-    requeued, submit = requeued_runs(names, state, submit)
+    requeued, submit = job_rows.requeued_runs(names, state, submit)
     limit_text = column("requested")
     limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
     none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
     user, priority, node_class, keep = column("user"), column("priority"), column("node_class"), ~requeued
     taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
-    told = notes_on_states(state, rejections.kept & keep, requeued)
+    told = job_rows.notes_on_states(state, rejections.kept & keep, requeued)
     rows = JobRows(
         rejections.part(keep),
         names[keep],

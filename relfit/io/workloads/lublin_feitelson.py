@@ -10,8 +10,7 @@ from scipy import special
 from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.io.workloads.generator import Generator, numbered, on_the_clock
-from relfit.io.workloads.job_sizes import JobSizes
+from relfit.io.workloads.generator import Generator, JobSizes, numbered, on_the_clock
 from relfit.io.workloads.workload import Workload
 
 _BUCKETS = 48  # half hours of a day

@@ -21,8 +21,8 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.parsing.text_content import Text, as_text
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
-from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
+from relfit.io.workloads import job_rows
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 NAME = "slurm"
@@ -79,11 +79,11 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     run = _run_times(table, columns, zone)
     rejections = table.rejections
     step = np.array(["." in name for name in names.tolist()], dtype=bool)
-    requeued, submitted = requeued_runs(names, state, stamp, step)
+    requeued, submitted = job_rows.requeued_runs(names, state, stamp, step)
     rejections.reject(names == "", "no job", "job_id")
-    reject_unfinished(rejections, state, run)
+    job_rows.reject_unfinished(rejections, state, run)
     steps = [f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else []
-    notes = [*text.notes, *steps, *notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
+    notes = [*text.notes, *steps, *job_rows.notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
     keep = ~(step | requeued)
     if not keep.any():
         raise content.error("there are steps and no jobs", "leave out --name and --steps of sacct")

@@ -75,6 +75,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     failed = int(((state == 0) & rejections.kept).sum())
     if failed:
         notes.append(f"{count(failed, 'job')} failed; they stay, for as long as they ran")
+    start = header.get("unixstarttime", 0)
     rows = JobRows(
         rejections,
         _whole(table[:, 0]),
@@ -85,7 +86,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         user=_whole(table[:, 11]),
         notes=notes,
         deselected=int(partial.sum()),
-        origin=_origin(header),
+        origin=pd.Timestamp(start, unit="s", tz="UTC") if 0 < start < 8e9 else None,
     )
     return rows.workload(content, NAME, machine, rows_read, strict=strict, ordered=True)
 
@@ -105,11 +106,6 @@ def _header(lines: list[str]) -> dict[str, int]:
             if value:
                 numbers.setdefault(match[1].lower(), int(value[1]))
     return numbers
-
-
-def _origin(header: dict[str, int]) -> pd.Timestamp | None:
-    start = header.get("unixstarttime", 0)
-    return pd.Timestamp(start, unit="s", tz="UTC") if 0 < start < 8e9 else None
 
 
 def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
