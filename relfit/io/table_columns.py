@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from shlex import quote
@@ -132,7 +132,7 @@ class Columns:
         """
         mapping = self.mapping
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
-            return Columns(self.table, self.names, mapping, self.zone, mapping.day_first)
+            return replace(self, day_first=mapping.day_first)
         columns = [self.table.columns[self.names[field]] for field in _TIMES if field in self.names]
         day_first, example = day_and_month([column for column in columns if _is_text(column)])
         day_first = day_first if settled is None else settled
@@ -141,7 +141,7 @@ class Columns:
                 f"{example[:_SHOWN]!r}: nothing tells whether days or months come first", _ORDER
             )
         note = f"dates such as {example[:_SHOWN]} have the {'day' if day_first else 'month'} first" if example else ""
-        return Columns(self.table, self.names, mapping, self.zone, day_first, note)
+        return replace(self, day_first=day_first, order_note=note)
 
     def failing(self) -> BoolArray:
         """Which rows are failures, by `failures` of the mapping; without it, all.
@@ -435,6 +435,4 @@ def with_key(table: TextTable, key: str, field: str) -> TextTable:
         pc.cast(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text), pa.large_string()) for text in texts
     ]
     joined = pc.binary_join_element_wise(*texts, pa.scalar(_JOINED[field], pa.large_string()))
-    return TextTable(
-        table.header, {**table.columns, key: pa.chunked_array([joined])}, table.rejections, table.rows_read, table.notes
-    )
+    return replace(table, columns={**table.columns, key: pa.chunked_array([joined])})

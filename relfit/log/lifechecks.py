@@ -34,12 +34,8 @@ def checked(lives: Any) -> dict[str, Any]:
         where = f"group {lives.groups[group]!r}, row {row - int(lives.offsets[group])}"
         raise DataError(f"{named} in {where}, {why} ({int(bad.sum())} such in all)", remedy=remedy)
 
-    reject(
-        ~(lengths >= 0.0) | np.isinf(lengths),
-        "duration {}",
-        (lengths,),
-        "is not a finite number of hours that is zero or more",
-    )
+    bad = ~(lengths >= 0.0) | np.isinf(lengths)
+    reject(bad, "duration {}", (lengths,), "is not a finite number of hours that is zero or more")
     ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
     reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
     observed = lives.observed | (ends == lengths)
@@ -79,12 +75,8 @@ def checked(lives: Any) -> dict[str, Any]:
         arrays["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
     if lives.weights is not None:
         weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
-        reject(
-            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
-            "weight {:g}",
-            (weights,),
-            "is not a whole number that is zero or more",
-        )
+        bad = ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53)
+        reject(bad, "weight {:g}", (weights,), "is not a whole number that is zero or more")
         arrays["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
     return arrays
 

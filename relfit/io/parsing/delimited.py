@@ -239,20 +239,21 @@ def _parsed(
 
     if not body.size:
         return pa.table({name: pa.chunked_array([], pa.string()) for name in chosen}), []
-    few = _few_kinds(body, names, chosen, delimiter, quoted)
-    kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in chosen}
+    parsing = arrow_csv.ParseOptions(
+        delimiter=delimiter,
+        quote_char='"' if quoted else False,
+        invalid_row_handler=passed_over,
+        ignore_empty_lines=len(names) > 1,
+    )
+    few = _few_kinds(body, names, chosen, parsing)
+    ragged.clear()
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if quoted else False,
-                invalid_row_handler=passed_over,
-                ignore_empty_lines=len(names) > 1,
-            ),
+            parse_options=parsing,
             convert_options=arrow_csv.ConvertOptions(
-                column_types=kinds,
+                column_types={n: pa.dictionary(pa.int32(), pa.string()) if n in few else pa.string() for n in chosen},
                 include_columns=chosen,
                 strings_can_be_null=True,
                 null_values=[""],
@@ -264,20 +265,15 @@ def _parsed(
     return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 
-def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
+def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], parsing: arrow_csv.ParseOptions) -> set[str]:
     """Columns of few distinct texts, by the first rows."""
-    head = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes()
-    head = head[: head.rfind(b"\n") + 1] or head
+    head, texts = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes(), dict.fromkeys(names, pa.string())
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(head),
+            pa.BufferReader(head[: head.rfind(b"\n") + 1] or head),
             read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 24),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if quoted else False, invalid_row_handler=lambda _: "skip"
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=chosen, column_types=dict.fromkeys(names, pa.string())
-            ),
+            parse_options=parsing,
+            convert_options=arrow_csv.ConvertOptions(include_columns=chosen, column_types=texts),
         )
     except pa.ArrowException:
         return set()

@@ -35,7 +35,7 @@ _BYTE_ORDER_MARKS = (
 )
 MAX_SIZE = 8 << 30
 """Largest size of a decompressed file that is read at once, in bytes."""
-_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00", "zst": b"\x28\xb5\x2f\xfd"}
 _ZIP = b"PK\x03\x04"
 _HEAD = 65_536
 _BLOCK = 1 << 20
@@ -154,14 +154,14 @@ class Content(FromFile):
             self._digest = hashlib.file_digest(raw, "sha256").hexdigest()
             return
         first = next(chunks, b"")
-        self.compression = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), None)
+        self.compression = next((name for name, magic in _MAGIC.items() if first.startswith(magic)), None)
         if self.compression is None:
             yield first
             yield from chunks
         elif self.compression == "zst":
             yield from _zstd(first, chunks)
         else:
-            yield from _streams(_DECOMPRESSORS[self.compression], first, chunks)
+            yield from _streams(self.compression, first, chunks)
 
     def _too_large(self, size: int) -> ReadError:
         how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
@@ -331,39 +331,27 @@ def _nearby(place: Path) -> str:
 
 
 _Decompressor: TypeAlias = "bz2.BZ2Decompressor | lzma.LZMADecompressor | _Decompress"
-_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], _Decompressor]]] = {
-    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
-    "bz2": (b"BZh", bz2.BZ2Decompressor),
-    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+    "gz": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
 }
 
 
-def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _streams(kind: str, rest: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """All streams of a file in turn; zeros between and after them are padding."""
-    magic, make = kind
-    rest, more = first, True
-    while True:
-        decompressor = make()
+    while rest:
+        if not rest.startswith(_MAGIC[kind]):
+            raise EOFError  # other data follows, which would be lost
+        decompressor = _DECOMPRESSORS[kind]()
         while not decompressor.eof:
-            if not rest:
-                rest = next(chunks, b"")
-                more = bool(rest)
-                if not more:
-                    raise EOFError
+            if not (rest := rest or next(chunks, b"")):
+                raise EOFError
             yield from _bounded(decompressor, rest)
             rest = decompressor.unused_data
-        while True:
-            rest = rest.lstrip(b"\x00")
-            if len(rest) >= len(magic):
-                break
-            chunk = next(chunks, b"")
-            if not chunk:
-                break
-            rest += chunk
-        if not rest:
-            return
-        if not rest.startswith(magic):
-            raise EOFError  # other data follows, which would be lost
+        rest = rest.lstrip(b"\x00")
+        while len(rest) < len(_MAGIC[kind]) and (chunk := next(chunks, b"")):
+            rest = (rest + chunk).lstrip(b"\x00")
 
 
 def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:

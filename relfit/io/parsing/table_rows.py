@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,7 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
         if line.strip().strip('"').lower() not in single:
             raise content.error("the first line is not the header of a table", _NO_TABLE, line=1)
         delimiter = ","
-    table = read_delimited(text, delimiter)
-    return TextTable(table.header, table.columns, table.rejections, table.rows_read, text.notes)
+    return replace(read_delimited(text, delimiter), notes=text.notes)
 
 
 def _check_rows(rows: int, size: int, content: Content) -> None:

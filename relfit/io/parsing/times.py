@@ -127,7 +127,7 @@ def instants(
         times = _by_format(as_text_array(text), zone, time_format, seen)
         return times, there & times.isna().to_numpy()
     stamps = parse_stamps(text, bool(day_first))
-    return _in_utc(stamps, zone, seen), there & ~stamps.good
+    return _instants(stamps, zone, seen), there & ~stamps.good
 
 
 def are_times(
@@ -180,18 +180,23 @@ def _typed(array: pa.Array, there: BoolArray, zone: str, seen: set[bool] | None)
     stamps = Stamps(len(array))
     stamps.good, stamps.absolute = good, good & aware
     stamps.clock = np.where(good, values, 0) * step
-    return _in_utc(stamps, zone, seen), there & ~good
+    return _instants(stamps, zone, seen), there & ~good
 
 
-def _in_utc(stamps: Stamps, zone: str, seen: set[bool] | None) -> pd.Series:
+def _instants(stamps: Stamps, zone: str, seen: set[bool] | None) -> pd.Series:
     """Time stamps as instants; those without a zone are in `zone`."""
     if seen is not None:
         seen |= {named for named in (True, False) if (stamps.good & (stamps.absolute == named)).any()}
-    if zone != "UTC":
-        local = stamps.good & ~stamps.absolute
+    return since_1970(in_utc(stamps, zone).clock, stamps.good)
+
+
+def in_utc(stamps: Stamps, zone: str) -> Stamps:
+    """The stamps themselves, where the clocks of those without a zone, which are in `zone`, are set to UTC."""
+    local = stamps.good & ~stamps.absolute
+    if zone != "UTC" and local.any():
         clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
         stamps.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
-    return since_1970(stamps.clock, stamps.good)
+    return stamps
 
 
 def _mostly_epochs(text: pa.Array) -> bool:
