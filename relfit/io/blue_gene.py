@@ -71,8 +71,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
                 continue
             cause, detail = component[row].lower() or None, message[row][:200] or None
             rows.append((location[row] or None, clock[row], cause, table.rejections.lines[row], detail))
-        records.read += table.rows_read
-        records.refuse_all_of(table.rejections.frame())
+        records.add(table)
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
     node, start, cause, line, detail = (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 5

@@ -168,10 +168,7 @@ def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
 
     @wraps(read)
     def read_and_fill(
-        contents: Sequence[Content],
-        *,
-        mapping: str | Path | Mapping[str, object] | None = None,
-        **options: object,
+        contents: Sequence[Content], *, mapping: str | Path | Mapping[str, object] | None = None, **options: object
     ) -> FailureLog:
         if len(contents) == 1:
             return read_all(contents, mapping=mapping, **options)

@@ -287,7 +287,8 @@ def _column(name: str, values: Any, size: int) -> Any:
     if name in ("start", "end", "entered", "left"):
         return _times(pd.Series(pd.NaT, index=range(size)) if values is None else values)
     if name in ("system", "node", "cause", "detail", "scope"):
-        return _nothing(size) if values is None else text_column(values)
+        nothing = pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype=object))
+        return pd.Series(nothing) if values is None else text_column(values)
     if name in ("line", "duration", "entry"):
         return np.asarray(values, dtype=np.int64 if name == "line" else np.float64)
     return np.full(size, False if values is None else values, dtype=bool)
@@ -297,10 +298,6 @@ def _numbered(series: pd.Series) -> pd.Series:
     """The series with its rows numbered from 0; without a copy where they are already."""
     counted = isinstance(series.index, pd.RangeIndex) and series.index.equals(pd.RangeIndex(len(series)))
     return series if counted else series.reset_index(drop=True)
-
-
-def _nothing(size: int) -> pd.Series:
-    return pd.Series(pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype=object)))
 
 
 def _times(values: pd.Series) -> pd.Series:

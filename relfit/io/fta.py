@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
+from relfit.base.arrays import IntArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.io.frames import events_frame, population_frame, source_of
@@ -277,7 +278,7 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
     return told, "UTC"
 
 
-def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None) -> npt.NDArray[np.object_]:
+def _system_names(platform_id: IntArray, table: pd.DataFrame | None) -> ObjectArray:
     names: dict[int, str] = {}
     if table is not None and {"platform_id", "platform_name"} <= set(table.columns):
         numbers = table["platform_id"]

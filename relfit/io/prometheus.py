@@ -152,23 +152,16 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
             "it needs columns time, instance and value, or time and one for each series",
         )
     seconds, line = _seconds(table, when, records.zone), table.rejections.lines
-    records.refuse_all_of(table.rejections.frame())
-    records.read += table.rows_read - line.size
+    records.add(table)
+    records.read -= line.size  # samples are counted below
     by = next((column[name] for name in ("instance", "metric") if name in column and "value" in column), None)
     if by is not None:
-        names = _instances(table[by])
-        return _checked(content, records, names, seconds, _values(table[column["value"]]), line)
+        return _checked(content, records, _instances(table[by]), seconds, _values(table[column["value"]]), line)
     cells = np.concatenate([table[name] for name in series])
     there = np.flatnonzero(cells != "")  # an empty cell is no sample
     names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
-    return _checked(
-        content,
-        records,
-        names,
-        np.tile(seconds, len(series))[there],
-        _values(cells[there]),
-        np.tile(line, len(series))[there],
-    )
+    seconds, line = np.tile(seconds, len(series))[there], np.tile(line, len(series))[there]
+    return _checked(content, records, names, seconds, _values(cells[there]), line)
 
 
 def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:

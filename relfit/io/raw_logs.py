@@ -15,6 +15,7 @@ from relfit.base.errors import ReadError
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
 from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.times import since_1970
 from relfit.io.raw_lines import LineBlock, blocks_of_lines
 from relfit.io.up_and_down import StateOutages
@@ -58,9 +59,10 @@ class RecordTally:
         frame = pd.DataFrame(self._refused, columns=list(REJECTED_COLUMNS))
         return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
 
-    def refuse_all_of(self, rejected: pd.DataFrame) -> None:
-        """Add the rows that the reader of a table rejected."""
-        self._refused += list(rejected.itertuples(index=False, name=None))
+    def add(self, table: TextTable) -> None:
+        """Count the rows of a table, and those that its reader rejected."""
+        self.read += table.rows_read
+        self._refused += list(table.rejections.frame().itertuples(index=False, name=None))
 
     def source(self, rules: AlertRules | None) -> Source:
         """The source of the log."""

@@ -182,7 +182,11 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     """
     with damage_named(content):
         log = _restored(content)
-        if not (events_keep_the_rules(log.events) and _keeps_the_rules(log)):
+        counted = log.source.rows_read == log.source.rows_kept + len(log.rejected)
+        lasted = log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all())
+        if not (
+            events_keep_the_rules(log.events) and population_keeps_the_rules(log.population) and counted and lasted
+        ):
             raise ValueError
     return log
 
@@ -199,14 +203,6 @@ def events_keep_the_rules(events: pd.DataFrame, begin: str = "start", end: str =
 def population_keeps_the_rules(people: pd.DataFrame) -> bool:
     """Whether each node is listed once, and does not leave before it enters."""
     return events_keep_the_rules(people, "entered", "left") and not people.duplicated(["system", "node"]).any()
-
-
-def _keeps_the_rules(log: FailureLog) -> bool:
-    return bool(
-        population_keeps_the_rules(log.population)
-        and log.source.rows_read == log.source.rows_kept + len(log.rejected)
-        and (log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all()))
-    )
 
 
 @dataclass(frozen=True)

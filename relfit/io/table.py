@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import BoolArray
@@ -18,13 +17,7 @@ from relfit.base.errors import Remedy
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
-from relfit.io.frames import (
-    events_frame,
-    lifetimes_frame,
-    population_frame,
-    seen_population,
-    source_of,
-)
+from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
 from relfit.io.life_flags import UNFLAGGED, ended
 from relfit.io.node_list import NodeList, differing_in_case
 from relfit.io.parsing.opening import Content
@@ -236,9 +229,10 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
     codes = words.cat.codes.to_numpy()
+    shown = [*(repr(str(kind)[:_LONGEST_WORD]) for kind in kinds), "an empty cell"]
     rejections.reject(
         ~np.append(is_state, False)[codes],
-        lambda row: f"{_word(kinds, codes[row])} says neither up nor down; say it with --column down=WORD or up=WORD",
+        lambda row: f"{shown[codes[row]]} says neither up nor down; say it with --column down=WORD or up=WORD",
         columns.named("state"),
     )
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
@@ -355,10 +349,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
-
-
-def _word(kinds: npt.NDArray[np.object_], code: int) -> str:
-    return f"{str(kinds[code])[:_LONGEST_WORD]!r}" if code >= 0 else "an empty cell"
 
 
 READER = Reader(_NAME, _recognises, of_all_files(_read), ("mapping", "nodeless", *TableMapping.model_fields))

@@ -11,7 +11,6 @@ from shlex import quote
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -333,7 +332,7 @@ class Columns:
             self.rejections.reject(empty, "no duration", column)
         return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
 
-    def attributes(self, rows: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
+    def attributes(self, rows: BoolArray, besides: Sequence[str] = ()) -> dict[str, pd.Series]:
         """The given rows of the columns that no field uses, and of those of the fields `besides`.
 
         Columns of racks and causes are named ``rack`` and ``cause``; a name that relfit uses itself gets an underscore.
@@ -356,7 +355,7 @@ def check_column(table: TextTable, name: str, field: str) -> None:
         raise table.rejections.error(f"no column {name!r} for {field}", remedy, line=1)
 
 
-def _attribute(column: pa.ChunkedArray, rows: npt.NDArray[np.bool_] | None) -> pd.Series:
+def _attribute(column: pa.ChunkedArray, rows: BoolArray | None) -> pd.Series:
     column = column if rows is None else column.filter(pa.array(rows))
     if _is_text(column):
         return attribute_column(category(column))

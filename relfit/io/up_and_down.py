@@ -7,9 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, ObjectArray
 from relfit.base.numeric.ordering import changes
 
 DOWN = (
@@ -38,9 +37,7 @@ class StateOutages:
     repeated: int
 
 
-def states(
-    words: npt.NDArray[np.object_], down: Collection[str] = (), up: Collection[str] = ()
-) -> tuple[BoolArray, BoolArray]:
+def states(words: ObjectArray, down: Collection[str] = (), up: Collection[str] = ()) -> tuple[BoolArray, BoolArray]:
     """Which texts say that a node is down, and which say that it is down or up.
 
     In texts of several words, those of `DOWN` and `UP` decide; where these differ, the last one if it says that

@@ -119,7 +119,7 @@ def reject_columns(names: Collection[object]) -> None:
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)
 
 
-def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def as_flags(observed: npt.ArrayLike) -> BoolArray:
     """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0."""
     values = as_column("observed", observed)
     numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FEWEST, in_nodes, step_of
 from relfit.base.numeric.ordering import order_in_groups
@@ -396,7 +395,7 @@ def _watched(
     return entered, left, entered_known, left_known
 
 
-def node_values(log: Tables, column: str, nodes: pd.Index) -> npt.NDArray[np.object_]:
+def node_values(log: Tables, column: str, nodes: pd.Index) -> ObjectArray:
     """The population's value of a column for each of these (system, node) labels, None for nodes it does not list."""
     listed = pairs(log.population)
     first = ~listed.duplicated()

@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -85,7 +84,7 @@ def read_delimited(
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
     table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
     if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text follows a closing quote
-        torn = np.array([_is_torn(line_at(i).decode(), delimiter) for i in numbers.tolist()])
+        torn = np.array([_one_row([line_at(i).decode()], delimiter) is None for i in numbers.tolist()])
         odd += [(line, _TORN) for line in (numbers[torn] + 1).tolist()]
         numbers = numbers[~torn]
         table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
@@ -197,7 +196,7 @@ def _odd_quotes(
         line, row = int(odd_lines[i]), None
         if i + 1 < odd_lines.size and odd_lines[i + 1] - line < _MOST_LINES:
             last = int(odd_lines[i + 1])
-            row = _one_row(data[starts[line] : ends[last]].decode(), delimiter, width)
+            row = _one_row(data[starts[line] : ends[last]].decode().splitlines(keepends=True), delimiter, width)
         if row is not None:
             width = len(row)
             rows.append((line + 1, row))
@@ -210,19 +209,13 @@ def _odd_quotes(
     return rows, unclosed, np.concatenate(removed)
 
 
-def _one_row(lines: str, delimiter: str, width: int | None) -> list[str] | None:
+def _one_row(lines: list[str], delimiter: str, width: int | None = None) -> list[str] | None:
+    """The fields of lines that are one row, of this many fields; None where they are not."""
     try:
-        rows = list(csv.reader(lines.splitlines(keepends=True), delimiter=delimiter, strict=True))
+        rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error:
         return None
     return rows[0] if len(rows) == 1 and width in (None, len(rows[0])) else None
-
-
-def _is_torn(line: str, delimiter: str) -> bool:
-    try:
-        return len(list(csv.reader([line], delimiter=delimiter, strict=True))) != 1
-    except csv.Error:
-        return True
 
 
 def _parsed(
@@ -295,9 +288,7 @@ def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
 
 
-def _with_rows(
-    table: pa.Table, numbers: npt.NDArray[np.int64], apart: list[tuple[int, list[str]]]
-) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _with_rows(table: pa.Table, numbers: IntArray, apart: list[tuple[int, list[str]]]) -> tuple[pa.Table, IntArray]:
     """The table with further rows, in the order of their lines."""
     fields = list(zip(*(row for _, row in apart), strict=True))
     further = [pa.array([value.strip() or None for value in values], pa.string()) for values in fields]

@@ -159,7 +159,9 @@ class Content(FromFile):
             yield first
             yield from chunks
         elif self.compression == "zst":
-            yield from _zstd(first, chunks)
+            with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
+                while block := stream.read(_BLOCK):
+                    yield block
         else:
             yield from _streams(self.compression, first, chunks)
 
@@ -383,9 +385,3 @@ class _Chunks(io.RawIOBase):
         view[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
-
-
-def _zstd(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
-        while block := stream.read(_BLOCK):
-            yield block

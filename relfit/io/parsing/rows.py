@@ -16,7 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.io.parsing.opening import FromFile
 from relfit.log.tables import REJECTED_COLUMNS
@@ -52,8 +52,8 @@ class Rejections(FromFile):
     """
 
     path: Path
-    lines: npt.NDArray[np.int64]
-    text_of: Callable[[int], str] | Sequence[str]
+    lines: IntArray
+    text_of: Callable[[int], str]
     extra: list[tuple[int, str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -85,7 +85,7 @@ class Rejections(FromFile):
     def part(self, keep: BoolArray) -> Rejections:
         """The rejections of a part of the rows, and the lines that are no row."""
         places = np.flatnonzero(keep)
-        part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
+        part = Rejections(self.path, self.lines[keep], lambda row: self.text_of(int(places[row])), self.extra)
         number = np.full(self.lines.size, -1)
         number[places] = np.arange(places.size)
         for rows, column, reasons in self._found:
@@ -94,20 +94,17 @@ class Rejections(FromFile):
             part._found.append((number[rows][hit], column, [reasons[i] for i in np.flatnonzero(hit)]))
         return part
 
-    def _text(self, row: int) -> str:
-        return self.text_of(row) if callable(self.text_of) else self.text_of[row]
-
     def close(self) -> None:
         """Fix the rejected rows, and release the source of their texts."""
         self._closed = self.frame()
-        self.text_of = ()
+        self.text_of = str
 
     def frame(self) -> pd.DataFrame:
         """The rejected rows, in the order of the file."""
         if self._closed is not None:
             return self._closed
         rejected = [
-            (int(self.lines[row]), column, reason, self._text(row))
+            (int(self.lines[row]), column, reason, self.text_of(row))
             for rows, column, reasons in self._found
             for row, reason in zip(rows.tolist(), reasons, strict=True)
         ]
@@ -157,7 +154,7 @@ class TextTable:
     rows_read: int
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> npt.NDArray[np.object_]:
+    def __getitem__(self, name: str) -> ObjectArray:
         """The values of a column as text, empty where missing."""
         text = pc.fill_null(as_text_array(self.columns[name]), "")
         return np.asarray(text.to_numpy(zero_copy_only=False), dtype=object)

@@ -7,7 +7,6 @@ the caller detects for a complete file.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -199,7 +198,7 @@ def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | Non
     >>> day_and_month([pa.array(["02/03/2024", "13/03/2024"])]), day_and_month([pa.array(["02/03/2024"])])
     ((True, '13/03/2024'), (None, '02/03/2024'))
     """
-    votes: npt.NDArray[np.int64] = np.zeros(2, dtype=np.int64)
+    votes: IntArray = np.zeros(2, dtype=np.int64)
     example, dotted, open_question = "", "", ""
     arrays = [part for c in columns for part in (c.chunks if isinstance(c, pa.ChunkedArray) else [c])]
     for array in arrays:

@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from relfit.base.arrays import IntArray
 from relfit.base.errors import ReadError, Remedy
 from relfit.io.parsing.delimited import read_delimited
 from relfit.io.parsing.opening import MAX_SIZE, Content
@@ -90,7 +89,7 @@ def _arrow(series: pd.Series) -> pa.ChunkedArray:
 
 
 def _numbered(
-    columns: dict[str, pa.ChunkedArray], path: Path, lines: npt.NDArray[np.int64], notes: tuple[str, ...], read: int = 0
+    columns: dict[str, pa.ChunkedArray], path: Path, lines: IntArray, notes: tuple[str, ...], read: int = 0
 ) -> TextTable:
     if not lines.size:
         raise NoRowsError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
@@ -175,28 +174,18 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _json_lines(text: Text) -> TextTable:
-    objects: list[dict[str, Any]] = []
-    lines: list[int] = []
-    odd: list[tuple[int, str]] = []
-    filled = [(i, line) for i, line in enumerate(text.data.decode().split("\n"), 1) if line.strip()]
-    for number, line in filled:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict):
-            objects.append(value)
-            lines.append(number)
-        else:
-            odd.append((number, line))
-    if not objects and len(filled) > 1:  # one value over many lines
+    rows: list[tuple[int, object, str]] = []
+    for number, line in enumerate(text.data.decode().split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append((number, json.loads(line), line))
+            except (ValueError, RecursionError):
+                rows.append((number, None, line))
+    if any(isinstance(value, dict) for _, value, _ in rows):
+        return _of_objects(rows, text, text.notes)
+    if len(rows) > 1:  # one value over many lines
         return _json_array(text)
-    if not objects:
-        raise text.error("no line is a JSON object", "write one object a line", line=1)
-    table = _numbered(_columns(objects), text.path, np.array(lines, dtype=np.int64), text.notes, len(filled))
-    for number, line in odd:
-        table.rejections.reject_line(number, "not a JSON object", line)
-    return table
+    raise text.error("no line is a JSON object", "write one object a line", line=1)
 
 
 def _json_array(text: Text) -> TextTable:
@@ -208,15 +197,20 @@ def _json_array(text: Text) -> TextTable:
     if isinstance(values, dict):  # one list in a wrapping object
         lists = [value for value in values.values() if isinstance(value, list)]
         values = lists[0] if len(lists) == 1 else [values]
-    objects = [(i, value) for i, value in enumerate(values, 1) if isinstance(value, dict)]
-    if not objects:
+    rows = [(i, value, "" if isinstance(value, dict) else str(value)[:200]) for i, value in enumerate(values, 1)]
+    if not any(isinstance(value, dict) for _, value, _ in rows):
         raise text.error("there is no list of JSON objects", "write [{...}, {...}]")
-    places = np.array([i for i, _ in objects], dtype=np.int64)
-    notes = (*text.notes, "line numbers count the elements of the JSON array")
-    table = _numbered(_columns([value for _, value in objects]), text.path, places, notes, len(values))
-    for i, value in enumerate(values, 1):
+    return _of_objects(rows, text, (*text.notes, "line numbers count the elements of the JSON array"))
+
+
+def _of_objects(rows: list[tuple[int, object, str]], text: Text, notes: tuple[str, ...]) -> TextTable:
+    """The table of those values (each with its line and text) that are objects; the others are rejected."""
+    objects = [(line, value) for line, value, _ in rows if isinstance(value, dict)]
+    lines = np.array([line for line, _ in objects], dtype=np.int64)
+    table = _numbered(_columns([value for _, value in objects]), text.path, lines, notes, len(rows))
+    for line, value, shown in rows:
         if not isinstance(value, dict):
-            table.rejections.reject_line(i, "not a JSON object", str(value)[:200])
+            table.rejections.reject_line(line, "not a JSON object", shown)
     return table
 
 

@@ -6,12 +6,11 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import HOURS_PER_UNIT, unit_in_hours
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -52,7 +51,7 @@ _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
 
-def unsaid(values: object) -> npt.NDArray[np.bool_]:
+def unsaid(values: object) -> BoolArray:
     """Which texts say that there is no time: empty ones, and words such as "unknown".
 
     Examples
@@ -279,7 +278,7 @@ def _plausible(naive: pd.Series) -> pd.Series:
     return series.where((series >= _EARLIEST) & (series < _LATEST)).astype("datetime64[ns]")
 
 
-def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] = True) -> pd.Series:
+def localised(naive: pd.Series, zone: str, summer: bool | BoolArray = True) -> pd.Series:
     """Local times of a zone as instants; `summer`: whether the first is meant in an hour that occurs twice."""
     series = _plausible(naive)
     if zone == "UTC":
@@ -295,14 +294,14 @@ def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Seri
     return pd.Series(pd.DatetimeIndex(nanoseconds, dtype=UTC, copy=False), copy=False)
 
 
-def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
+def clock_times(values: ObjectArray, time_format: str) -> pd.Series:
     """Times on a clock without a zone; NaT where a text is none."""
     return pd.to_datetime(pd.Series(values, dtype=object), format=time_format, errors="coerce")
 
 
 def spans(
-    start: pd.Series, end: pd.Series, zone: str, seconds: npt.NDArray[np.float64]
-) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    start: pd.Series, end: pd.Series, zone: str, seconds: FloatArray
+) -> tuple[pd.Series, pd.Series, BoolArray, BoolArray]:
     """Local starts and ends of a zone in UTC; the stated length of each span decides on an hour that occurs twice.
 
     Where no length is known (NaN), the first reading is taken. Also, where a time fell into the hour that is left out

@@ -38,7 +38,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     jobs, profiles = (document.get(name) if isinstance(document, dict) else None for name in ("jobs", "profiles"))
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
         raise content.error("no list of jobs and profiles", "this is not a workload of BatSim")
-    rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
+    rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), lambda row: json.dumps(jobs[row]))
     good = [job if isinstance(job, dict) else {} for job in jobs]
     rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")
     kinds = [_profile(profiles, job) for job in good]
@@ -84,7 +84,7 @@ def batsim_text(workload: Workload) -> str:
     BatSim needs submissions from 0 on: where one is below zero, time 0 is the first submission.
     """
     first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
-    run = workload.run_time.tolist()
+    columns = (workload.job_id, workload.submit - first, workload.requested, workload.nodes, workload.run_time)
     jobs = [
         {
             "id": str(name),
@@ -93,15 +93,10 @@ def batsim_text(workload: Workload) -> str:
             "res": nodes,
             "profile": f"delay{delay!r}",
         }
-        for name, submit, limit, nodes, delay in zip(
-            workload.job_id.tolist(),
-            (workload.submit - first).tolist(),
-            workload.requested.tolist(),
-            workload.nodes.tolist(),
-            run,
-            strict=True,
-        )
+        for name, submit, limit, nodes, delay in zip(*(values.tolist() for values in columns), strict=True)
     ]
-    profiles = {f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(run)}
+    profiles = {
+        f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(workload.run_time.tolist())
+    }
     size = workload.n_nodes or int(workload.nodes.max(initial=1))
     return json.dumps({"nb_res": size, "jobs": jobs, "profiles": profiles}, indent=1) + "\n"

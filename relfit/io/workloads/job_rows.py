@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, FloatArray, ValueArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray, ValueArray
 from relfit.base.text import count
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections
-from relfit.io.workloads.workload import Workload
+from relfit.io.workloads.workload import PER_JOB, Workload
 from relfit.log.tables import Source
 
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
@@ -91,20 +91,10 @@ class JobRows:
             tuple(self.notes),
             rows_deselected=self.deselected,
         )
-        return Workload(
-            self.job_id[index],
-            self.submit[index] - first,
-            self.nodes[index].astype(np.int64),
-            self.run_time[index],
-            self.requested[index],
-            machine.n_nodes,
-            None if self.user is None else self.user[index],
-            None if self.priority is None else self.priority[index],
-            origin,
-            rows.frame(),
-            source,
-            None if self.node_class is None else self.node_class[index],
-        )
+        columns: dict[str, Any] = {name: getattr(self, name) for name in PER_JOB}
+        columns |= {"submit": self.submit - first, "nodes": np.where(keep, self.nodes, 0.0).astype(np.int64)}
+        chosen = {name: values[index] for name, values in columns.items() if values is not None}
+        return Workload(**chosen, n_nodes=machine.n_nodes, origin=origin, rejected=rows.frame(), source=source)
 
     def _reject(self, n_nodes: int | None) -> None:
         reject = self.rejections.reject
@@ -129,7 +119,7 @@ class JobRows:
         reject(again, "the same job as an earlier row", "job_id")
 
 
-def job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+def job_ids(names: ObjectArray) -> ObjectArray | IntArray:
     """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
     plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
     return names.astype(np.int64) if plain and names.size else names
@@ -181,7 +171,7 @@ _CUT_SHORT = {
 }
 
 
-def first_words(state: npt.NDArray[np.object_] | None, size: int) -> npt.NDArray[np.object_]:
+def first_words(state: ObjectArray | None, size: int) -> ObjectArray:
     """The first word of each state, empty without a column of states.
 
     Examples
@@ -196,7 +186,7 @@ def first_words(state: npt.NDArray[np.object_] | None, size: int) -> npt.NDArray
     return np.array(words, dtype=object)[codes]
 
 
-def reject_unfinished(rejections: Rejections, state: npt.NDArray[np.object_], run: FloatArray) -> None:
+def reject_unfinished(rejections: Rejections, state: ObjectArray, run: FloatArray) -> None:
     """Reject jobs that had not started, were still running, or never ran."""
     rejections.reject(np.isin(state, _WAITING), "had not started", "state")
     rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
@@ -204,7 +194,7 @@ def reject_unfinished(rejections: Rejections, state: npt.NDArray[np.object_], ru
 
 
 def requeued_runs(
-    names: ValueArray, state: npt.NDArray[np.object_], stamp: FloatArray, step: BoolArray | bool = False
+    names: ValueArray, state: ObjectArray, stamp: FloatArray, step: BoolArray | bool = False
 ) -> tuple[BoolArray, FloatArray]:
     """Which runs were requeued, and the first submission of the job of each record; `step` are records of no run.
 
@@ -230,7 +220,7 @@ def requeued_runs(
     return requeued, submitted
 
 
-def notes_on_states(state: npt.NDArray[np.object_], jobs: BoolArray, requeued: BoolArray) -> list[str]:
+def notes_on_states(state: ObjectArray, jobs: BoolArray, requeued: BoolArray) -> list[str]:
     """Counts of runs that were requeued, and of `jobs` whose run time is not all that they need."""
     counts = [(int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands")]
     counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]

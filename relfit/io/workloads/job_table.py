@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
@@ -70,7 +69,7 @@ def read(
         tuple(table.header)[: len(_OURS)] == _OURS
     )  # by `relfit.io.workloads.write_workload`, whose texts are guarded
 
-    def column(what: str) -> npt.NDArray[np.object_] | None:
+    def column(what: str) -> ObjectArray | None:
         if what not in named:
             return None
         values = table[named[what]]
@@ -136,7 +135,7 @@ def _missing(content: Content, what: str) -> ReadError:
     return content.error(f"no column for {what} (such as {usual})", f"name it with {what}=...", line=1)
 
 
-def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
+def _times(values: ObjectArray, zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
     """Seconds, and whether the column has dates, which are seconds since 1970 then."""
     plain = numbers(values)
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
@@ -145,12 +144,7 @@ def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
 
 
-def _nodes(
-    content: Content,
-    nodes: npt.NDArray[np.object_] | None,
-    processors: npt.NDArray[np.object_] | None,
-    machine: Machine,
-) -> FloatArray:
+def _nodes(content: Content, nodes: ObjectArray | None, processors: ObjectArray | None, machine: Machine) -> FloatArray:
     if nodes is not None:
         return numbers(nodes)
     if processors is None:
@@ -161,9 +155,7 @@ def _nodes(
     return machine.nodes(numbers(processors))
 
 
-def _job_ids(
-    names: npt.NDArray[np.object_] | None, workload: npt.NDArray[np.object_] | None, size: int
-) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+def _job_ids(names: ObjectArray | None, workload: ObjectArray | None, size: int) -> ObjectArray | IntArray:
     if names is None:
         return np.arange(1, size + 1)
     if workload is not None and pd.unique(pd.Series(workload)).size > 1:

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.base.units import nanoseconds
@@ -105,7 +104,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 
 
-def _first(columns: dict[str, npt.NDArray[np.object_]], what: str) -> npt.NDArray[np.object_] | None:
+def _first(columns: dict[str, ObjectArray], what: str) -> ObjectArray | None:
     return next((columns[name] for name in _COLUMNS[what] if name in columns), None)
 
 
@@ -124,10 +123,10 @@ def _printed_list(text: Text) -> TextTable:
     names = tuple(dict.fromkeys(str(name) for row in good for name in row))
     columns = {name: pa.chunked_array([[str(row.get(name, "")).strip() for row in good]]) for name in names}
     texts = [str(row) for row in good]
-    return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
+    return TextTable(names, columns, Rejections(text.path, lines, texts.__getitem__), len(good))
 
 
-def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str) -> FloatArray:
+def _instants(columns: dict[str, ObjectArray], what: str, zone: str) -> FloatArray:
     """Seconds since 1970; NaN where there is no time."""
     values = _first(columns, what)
     assert values is not None
@@ -135,7 +134,7 @@ def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str)
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
 
 
-def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zone: str) -> FloatArray:
+def _run_times(table: TextTable, columns: dict[str, ObjectArray], zone: str) -> FloatArray:
     elapsed = _first(columns, "elapsed")
     if elapsed is not None:
         return seconds(elapsed)
@@ -145,7 +144,7 @@ def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zo
     return _instants(columns, "end", zone) - _instants(columns, "start", zone)
 
 
-def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArray:
+def _limits(columns: dict[str, ObjectArray], size: int) -> FloatArray:
     """Walltimes in seconds; infinite for a job without one, or with that of its partition."""
     minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
     if minutes is None and limit is None:
@@ -156,7 +155,7 @@ def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArra
     return np.where(np.isnan(result), np.inf, result)
 
 
-def _nodes(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], machine: Machine) -> FloatArray:
+def _nodes(table: TextTable, columns: dict[str, ObjectArray], machine: Machine) -> FloatArray:
     nodes, processors = _first(columns, "nodes"), _first(columns, "processors")
     if nodes is not None:
         return numbers(nodes)

@@ -116,7 +116,7 @@ def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
         raise ReadError("there is a header but no job", path=path, remedy="check how the file was written")
     good = [number for number in body if width[number] == _FIELDS]
     texts = [lines[number - 1] for number in good]
-    rejections = Rejections(path, np.array(good, dtype=np.int64), texts)
+    rejections = Rejections(path, np.array(good, dtype=np.int64), texts.__getitem__)
     for number in body:
         if width[number] != _FIELDS:
             cut = "; the file is cut short" if number == body[-1] and width[number] < _FIELDS else ""
