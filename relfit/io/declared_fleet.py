@@ -138,8 +138,8 @@ def observed(
     mapping = columns.mapping
     fleet = Observed(events, population, window, columns.order_note)
     if mapping.n_nodes is not None:
-        refuse_a_list_too(mapping)
-        fleet.population = filled_up(population, mapping.n_nodes, window)
+        _refuse_a_list_too(mapping)
+        fleet.population = _filled_up(population, mapping.n_nodes, window)
     if nodes is not None:
         fleet.population, fleet.window, fleet.order_note, fleet.notes = listed(
             columns, nodes, population, window, len(events)
@@ -176,18 +176,18 @@ def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
         meaning = mapping_of(mapping, {name: value for name, value in fields.items() if value is not None})
         if meaning.n_nodes is None:
             return read_all(contents, mapping=mapping, **options)
-        refuse_a_list_too(meaning)
+        _refuse_a_list_too(meaning)
         log = read_all(contents, mapping=mapping, **{**options, "n_nodes": None})
         if log.lifetimes is not None:
             return log
         people, window = log.population, log.window
         there = people.assign(entered=window.start, left=window.end, left_known=window.end_known)
-        return replace(log, population=filled_up(there, meaning.n_nodes, window))
+        return replace(log, population=_filled_up(there, meaning.n_nodes, window))
 
     return read_and_fill
 
 
-def refuse_a_list_too(mapping: TableMapping) -> None:
+def _refuse_a_list_too(mapping: TableMapping) -> None:
     """Refuse a number of nodes beside a list of them."""
     if mapping.population is not None:
         raise ArgumentError(
@@ -196,7 +196,7 @@ def refuse_a_list_too(mapping: TableMapping) -> None:
         )
 
 
-def filled_up(seen: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
+def _filled_up(seen: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
     """The nodes that records name, filled up to `size` nodes."""
     if size < len(seen):
         raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")

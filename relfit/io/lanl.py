@@ -27,16 +27,8 @@ _NAME = "lanl"
 _TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 _NEEDED = (
-    "System",
-    "nodes",
-    "nodenum",
-    "node install",
-    "node prod",
-    "node decom",
-    "Prob Started",
-    "Prob Fixed",
-    "Down Time",
-    *_CAUSES,
+    *("System", "nodes", "nodenum", "node install", "node prod", "node decom"),
+    *("Prob Started", "Prob Fixed", "Down Time", *_CAUSES),
 )
 _ATTRIBUTES = {
     "machine type": "machine_type",

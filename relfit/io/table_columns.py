@@ -122,12 +122,9 @@ class Columns:
         return cls(table, names, mapping, zone).in_one_order()
 
     def in_one_order(self, settled: bool | None = None) -> Columns:
-        """The same columns with one order of days and months, `settled` where it is known already.
+        """The same columns in one order of days and months, `settled` where that is known.
 
-        Raises
-        ------
-        ReadError
-            When the order of days and months cannot be told.
+        A `ReadError` when the order cannot be told.
         """
         mapping = self.mapping
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
@@ -143,13 +140,7 @@ class Columns:
         return replace(self, day_first=day_first, order_note=note)
 
     def failing(self) -> BoolArray:
-        """Which rows are failures, by `failures` of the mapping; without it, all.
-
-        Raises
-        ------
-        ReadError
-            When there is no such column, or no row has one of the values.
-        """
+        """Which rows are failures, by `failures` of the mapping, else all; a `ReadError` where no row is."""
         if self.mapping.failures is None:
             return np.ones(self.size, dtype=bool)
         name, _, listed = self.mapping.failures.partition("=")

@@ -39,6 +39,13 @@ def cell_text(value: pa.Scalar) -> str:
     return "" if cell is None else str(cell)
 
 
+def rejected_frame(rows: Sequence[tuple[str, int, str, str, str]]) -> pd.DataFrame:
+    """The table of rejected rows: file, line, column, reason and text of each."""
+    shown = [(*row[:-1], row[-1][:_SHOWN]) for row in rows]
+    frame = pd.DataFrame(shown, columns=list(REJECTED_COLUMNS))
+    return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
+
+
 class NoRowsError(ReadError):
     """A file of the right form without a row."""
 
@@ -108,17 +115,9 @@ class Rejections(FromFile):
             for rows, column, reasons in self._found
             for row, reason in zip(rows.tolist(), reasons, strict=True)
         ]
-        rejected = sorted([*rejected, *self.extra], key=lambda item: item[0])
-        table = pd.DataFrame(
-            {
-                "file": pd.Series([str(self.path)] * len(rejected), dtype=object),
-                "line": pd.Series([item[0] for item in rejected], dtype="int64"),
-                "column": pd.Series([item[1] for item in rejected], dtype=object),
-                "reason": pd.Series([item[2] for item in rejected], dtype=object),
-                "text": pd.Series([item[3][:_SHOWN] for item in rejected], dtype=object),
-            }
+        return rejected_frame(
+            [(str(self.path), *item) for item in sorted([*rejected, *self.extra], key=lambda item: item[0])]
         )
-        return table[list(REJECTED_COLUMNS)]
 
     def settle(self, strict: bool) -> BoolArray:
         """Which rows are not rejected; a `ReadError` when all are or, for strict reading, when any row is."""

@@ -37,10 +37,8 @@ _FORMS = {
     ),
     "compact": r"^(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?:T?(?P<h>\d{2})(?P<n>\d{2})(?P<s>\d{2})?(?P<z>Z)?)?$",
 }
-_MONTHS = {
-    name: i
-    for i, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)
-}
+_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: i for i, name in enumerate(_NAMES, 1)}
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _NUMERIC = r"^(?P<d>\d{1,2})(?P<k>[-/.])(?P<m>\d{1,2})[-/.]\d{4}(?:[ T]|$)"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2249

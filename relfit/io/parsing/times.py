@@ -30,23 +30,12 @@ _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?[^\d.,]*$"  # in groups of three, as 1.234,5
 _LOOKED_AT = 1000  # rows
-_UNIT_WORDS = {
-    **HOURS_PER_UNIT,
-    **{
-        word: HOURS_PER_UNIT[name]
-        for name, words in {
-            "seconds": ("s", "sec", "secs", "second"),
-            "minutes": ("m", "min", "mins", "minute"),
-            "hours": ("h", "hr", "hrs", "hour"),
-            "days": ("d", "day"),
-            "weeks": ("w", "week"),
-        }.items()
-        for word in words
-    },
-    "ms": 1e-3 / 3600.0,
-    "us": 1e-6 / 3600.0,
-    "ns": 1e-9 / 3600.0,
+_SPELLINGS = {
+    **{"seconds": ("s", "sec", "secs", "second"), "minutes": ("m", "min", "mins", "minute")},
+    **{"hours": ("h", "hr", "hrs", "hour"), "days": ("d", "day"), "weeks": ("w", "week")},
 }
+_UNIT_WORDS = HOURS_PER_UNIT | {word: HOURS_PER_UNIT[name] for name, words in _SPELLINGS.items() for word in words}
+_UNIT_WORDS |= {"ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
