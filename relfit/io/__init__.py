@@ -43,31 +43,14 @@ from relfit.log.failurelog import FailureLog
 
 __all__ = ["FORMATS", "READERS", "merge", "read", "write"]
 
-READERS = (
-    relfit_parquet.READER,
-    lanl.READER,
-    titan.READER,
-    fta.READER,
-    backblaze.READER,
-    blue_gene.READER,
-    sacct.READER,
-    slurm_events.READER,
-    slurm_nodes.READER,
-    slurmctld.READER,
-    loghub.READER,
-    journal_lines.READER,
-    prometheus.READER,
-    machine_events.READER,
-    syslog_lines.READER,
-    table.READER,
+_MODULES = (
+    *(relfit_parquet, lanl, titan, fta, backblaze, blue_gene, sacct, slurm_events, slurm_nodes, slurmctld, loghub),
+    *(journal_lines, prometheus, machine_events, syslog_lines, table),
 )
+READERS = tuple(module.READER for module in _MODULES)
 """A reader per format, in the order in which they are tried."""
 
-_OPTIONS = {
-    "failures": "--failures",
-    "duration_unit": "--unit",
-    "mapping": "--mapping",
-}
+_OPTIONS = {"failures": "--failures", "duration_unit": "--unit", "mapping": "--mapping"}
 """How the command line calls options of tables; others are columns."""
 
 _NO_COLUMNS = ("duration_unit", "node_name", "time_format", "day_first", "decimal")
@@ -175,10 +158,9 @@ def _reader(content: Content, format: str | None, options: dict[str, object]) ->
     further = [name for name in options if name not in (*reader.options, *DECLARATIONS)]
     if further and reader is not table.READER:
         if set(further) & set(table.READER.options):
-            raise ReadError(
+            raise content.error(
                 f"{', '.join(further)}: for tables only, and this is {reader.name}",
-                path=content.path,
-                remedy=_without(further, reader is relfit_parquet.READER),
+                _without(further, reader is relfit_parquet.READER),
             )
         raise ArgumentError(f"{reader.name} has no option {', '.join(further)}", remedy="leave it out")
     return reader

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ArgumentError
@@ -40,41 +39,22 @@ class _Rule(BaseModel):
         return {True: "node", False: "nothing"}[value] if isinstance(value, bool) else value
 
 
-class _Document(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class AlertRules(BaseModel):
+    """Rules of one reader, as a file has them: words and alert tags, and patterns in the order in which they are tried.
+
+    Records are failures by ``severities``, ``states``, causes by tag in ``tags``, and ``rules``; ``harmless`` are tags
+    or words that do not end a node's availability.
+    """
+
+    model_config = ConfigDict(extra="forbid", title="_Document")
 
     about: str = ""
     severities: list[str] = []
     states: list[str] = []
     tags: dict[str, str] = {}
     harmless: list[str] = []
-    rule: list[_Rule] = []
-
-
-@dataclass(frozen=True)
-class AlertRules:
-    """Rules of one reader.
-
-    Attributes
-    ----------
-    name : str
-        The file, or the reader to which they belong.
-    severities, states : tuple of str
-        Words that make a record a failure.
-    tags : dict of str to str
-        Causes by alert tag.
-    harmless : tuple of str
-        Tags or words that do not end a node's availability.
-    rules : tuple
-        Patterns, in the order in which they are tried.
-    """
-
-    name: str
-    severities: tuple[str, ...]
-    states: tuple[str, ...]
-    tags: dict[str, str]
-    harmless: tuple[str, ...]
-    rules: tuple[_Rule, ...]
+    rules: list[_Rule] = Field([], alias="rule")
+    _name: str = ""  # the file, or the reader to which they belong
 
     @property
     def pattern(self) -> str:
@@ -93,7 +73,7 @@ class AlertRules:
     @property
     def told(self) -> tuple[str, ...]:
         """What counts as a failure, in at most eight lines, for the log's provenance."""
-        lines = [f"what counts as a failure: {self.name}"]
+        lines = [f"what counts as a failure: {self._name}"]
         for what, words in (
             ("failures by severity", self.severities),
             ("failures by state", self.states),
@@ -144,7 +124,7 @@ def _anywhere(together: pa.Array, pattern: str) -> bool:
 def rules_of(reader: str, source: Rules = None) -> AlertRules:
     """The rules of a reader: its own, or those of a user's TOML file or its content.
 
-    A `ReadError` when the file is missing or is not TOML. An `ArgumentError` for an unknown key or an invalid pattern.
+    A `ReadError` when the file is missing or is not TOML, an `ArgumentError` for an unknown key or an invalid pattern.
 
     Examples
     --------
@@ -159,12 +139,11 @@ def rules_of(reader: str, source: Rules = None) -> AlertRules:
         place, name = (place, name) if source is None else (Path(source), f"rules of {source}")
         document = read_settings(place, "toml", "rules", "see docs/raw-logs.md")
     try:
-        read = _Document(**document)
+        read = AlertRules(**document)
     except (ValidationError, ValueError) as error:
         what = str(error).replace("\n", " ")[:200]
         raise ArgumentError(f"these are not rules: {what}", path=place, remedy="see docs/raw-logs.md") from None
-    for rule in read.rule:
+    for rule in read.rules:
         check_pattern(rule.pattern)
-    return AlertRules(
-        name, tuple(read.severities), tuple(read.states), dict(read.tags), tuple(read.harmless), tuple(read.rule)
-    )
+    read._name = name
+    return read

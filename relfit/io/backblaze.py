@@ -58,8 +58,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
         day = pa.array(days)
         part = pa.table({"serial": pc.cast(serials, pa.string()), "first": day, "last": day, **columns})
         gathered.append(part if good.all() else part.filter(pa.array(good)))
-        records.read += table.rows_read
-        records.refuse_all_of(table.rejections.frame())
+        records.add(table)
         if sum(each.num_rows for each in gathered) > _GATHERED:
             drives = _together([drives, *gathered])
             gathered = []
@@ -97,8 +96,7 @@ def _checked(table: TextTable) -> tuple[BoolArray, Any, BoolArray]:
     flag = flag.unify_dictionaries().combine_chunks()
     words = [str(word) for word in flag.dictionary.to_pylist()]
     codes = pc.fill_null(flag.indices, len(words)).to_numpy(zero_copy_only=False)
-    is_flag = np.array([word in ("0", "1", "0.0", "1.0") for word in words] + [False])[codes]
-    failed = np.array([word in ("1", "1.0") for word in words] + [False])[codes]
+    is_flag, failed = (np.isin([*words, ""], kinds)[codes] for kinds in (("0", "1", "0.0", "1.0"), ("1", "1.0")))
     serial = pc.fill_null(pc.not_equal(as_text_array(table.columns["serial_number"]), ""), False)
     rejections = table.rejections
     rejections.reject(~stamps.good, "not a date", "date")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from relfit.base.arrays import ObjectArray
-from relfit.base.errors import ReadError
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
@@ -32,7 +31,7 @@ def _recognises(content: Content) -> bool:
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read messages of the severities that the rules name; messages with the same record number count once."""
     severities, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
-    node, cause, detail, line, start = [], [], [], [], []
+    rows = []
     places: set[str] = set()
     edges: list[int] = []
     seen: set[str] = set()
@@ -42,14 +41,12 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         columns = {name.upper(): name for name in table.header}
         missing = [name for name in _NEEDED if name not in columns]
         if missing:
-            raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="a RAS table has it")
+            raise content.error(f"no column {missing[0]!r}", "a RAS table has it", line=1)
         times = as_text_array(table.columns[columns["EVENT_TIME"]])
         day_first, example = day_and_month([times])
         if example and day_first is None:
             remedy = "write the dates as 2009-01-31"
-            raise ReadError(
-                f"{example!r}: nothing tells whether days or months come first", path=content.path, remedy=remedy
-            )
+            raise content.error(f"{example!r}: nothing tells whether days or months come first", remedy)
         stamps = parse_stamps(times, bool(day_first))
         clock = instants_of(stamps, records.zone)
         severity = np.array([value.upper() for value in table[columns["SEVERITY"]].tolist()], dtype=object)
@@ -72,15 +69,12 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             seen.add(number[row])
             if severities.excused & {component[row].upper(), category[row].upper()}:
                 continue
-            node.append(location[row] or None)
-            cause.append(component[row].lower() or None)
-            detail.append(message[row][:200] or None)
-            line.append(int(table.rejections.lines[row]))
-            start.append(int(clock[row]))
-        records.read += table.rows_read
-        records.refuse_all_of(table.rejections.frame())
+            cause, detail = component[row].lower() or None, message[row][:200] or None
+            rows.append((location[row] or None, clock[row], cause, table.rejections.lines[row], detail))
+        records.add(table)
     records.funnel += [("messages", records.read), ("alerts", alerts)]
     records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
+    node, start, cause, line, detail = (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 5
     outcome = RawFailures(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
     return outcome.log(records, severities, edges, sorted(places), strict)
 

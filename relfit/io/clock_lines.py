@@ -121,7 +121,9 @@ class Clock:
         years, month, day, second = np.concatenate(self._clock, axis=1)
         months = ((first_year + years - 1970) * 12 + month - 1).astype("datetime64[M]").astype("datetime64[D]")
         clock: IntArray = np.asarray((months.astype(np.int64) + day - 1) * _DAY + second, dtype=np.int64)
-        return in_order(clock * _NANOSECONDS, self.zone), _twice(clock, self.zone)
+        clock *= _NANOSECONDS
+        first, second = (clock, clock) if self.zone == "UTC" else _readings(clock, self.zone)
+        return in_order(clock, self.zone), int((first != second).sum())
 
 
 def in_order(clock: IntArray, zone: str) -> IntArray:
@@ -131,8 +133,7 @@ def in_order(clock: IntArray, zone: str) -> IntArray:
     """
     if zone == "UTC" or not clock.size:
         return clock
-    naive = pd.Series(clock.view("datetime64[ns]"))
-    first, second = (localised(naive, zone, summer).astype("int64").to_numpy() for summer in (True, False))
+    first, second = _readings(clock, zone)
     chosen: IntArray = np.array(first, dtype=np.int64)
     rows = np.flatnonzero(first != second)
     of_night = clock[rows] // (_DAY * _NANOSECONDS)
@@ -152,9 +153,8 @@ def instants_of(stamps: Stamps, zone: str) -> IntArray:
     return clock
 
 
-def _twice(clock: IntArray, zone: str) -> int:
-    """How many of these seconds lie in an hour that occurs twice."""
-    if zone == "UTC":
-        return 0
-    naive = pd.Series((clock * _NANOSECONDS).view("datetime64[ns]"))
-    return int((localised(naive, zone, True) != localised(naive, zone, False)).sum())
+def _readings(clock: IntArray, zone: str) -> tuple[IntArray, IntArray]:
+    """The first and the second instant that clock times of a zone can mean, in nanoseconds."""
+    naive = pd.Series(clock.view("datetime64[ns]"))
+    first, second = (localised(naive, zone, summer).astype("int64").to_numpy() for summer in (True, False))
+    return np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)

@@ -5,26 +5,27 @@ Tables read it with their columns; `declared` applies it to the log of any other
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import wraps
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
 from relfit.base.units import instant
-from relfit.io.frames import open_outages, outside_window, text_column
-from relfit.io.listed_nodes import listed
-from relfit.io.node_list import NodeList
-from relfit.io.number_of_nodes import filled_up, refuse_a_list_too
+from relfit.io.frames import open_outages, outside_window, text_column, with_nodes
+from relfit.io.node_list import NodeList, listed
+from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.raw_logs import SYSTEM
+from relfit.io.reader import one_by_one
 from relfit.io.table_columns import Columns
-from relfit.io.table_mapping import mapping_of
+from relfit.io.table_mapping import TableMapping, mapping_of
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import pairs
+from relfit.log.tables import NOT_SEEN, pairs
 
 DECLARATIONS = ("n_nodes", "population", "entered", "left", "window_start", "window_end", "system_name")
 """Options of `relfit.read` that name no column of a log, and go with every format."""
@@ -120,10 +121,9 @@ def declared_window(columns: Columns, seen: Window) -> Window:
             remedy=Remedy("give window_end the last time that the log covers", "end --observed FROM/TO with the log"),
         )
     if last.year - first.year > _LONGEST_WINDOW:
-        raise ReadError(
+        raise columns.rejections.error(
             f"the log lasts from {first:%Y-%m-%d} to {last:%Y-%m-%d}, longer than {_LONGEST_WINDOW} years",
-            path=columns.rejections.path,
-            remedy=Remedy(
+            Remedy(
                 "correct the years, or declare a window with window_start and window_end",
                 "correct the years, or declare a window with --observed FROM/TO",
             ),
@@ -138,8 +138,8 @@ def observed(
     mapping = columns.mapping
     fleet = Observed(events, population, window, columns.order_note)
     if mapping.n_nodes is not None:
-        refuse_a_list_too(mapping)
-        fleet.population = filled_up(population, mapping.n_nodes, window)
+        _refuse_a_list_too(mapping)
+        fleet.population = _filled_up(population, mapping.n_nodes, window)
     if nodes is not None:
         fleet.population, fleet.window, fleet.order_note, fleet.notes = listed(
             columns, nodes, population, window, len(events)
@@ -160,3 +160,48 @@ def observed(
     fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)
     fleet.notes += still
     return fleet
+
+
+def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
+    """The `read` of several contents from that of one; ``n_nodes`` is the number of nodes of all of them together."""
+    read_all = one_by_one(read)
+
+    @wraps(read)
+    def read_and_fill(
+        contents: Sequence[Content], *, mapping: str | Path | Mapping[str, object] | None = None, **options: object
+    ) -> FailureLog:
+        if len(contents) == 1:
+            return read_all(contents, mapping=mapping, **options)
+        fields = {name: value for name, value in options.items() if name in TableMapping.model_fields}
+        meaning = mapping_of(mapping, {name: value for name, value in fields.items() if value is not None})
+        if meaning.n_nodes is None:
+            return read_all(contents, mapping=mapping, **options)
+        _refuse_a_list_too(meaning)
+        log = read_all(contents, mapping=mapping, **{**options, "n_nodes": None})
+        if log.lifetimes is not None:
+            return log
+        people, window = log.population, log.window
+        there = people.assign(entered=window.start, left=window.end, left_known=window.end_known)
+        return replace(log, population=_filled_up(there, meaning.n_nodes, window))
+
+    return read_and_fill
+
+
+def _refuse_a_list_too(mapping: TableMapping) -> None:
+    """Refuse a number of nodes beside a list of them."""
+    if mapping.population is not None:
+        raise ArgumentError(
+            "the number of nodes and a list of them are both given",
+            remedy=Remedy("give n_nodes or population", "give --n-nodes or --population"),
+        )
+
+
+def _filled_up(seen: pd.DataFrame, size: int, window: Window) -> pd.DataFrame:
+    """The nodes that records name, filled up to `size` nodes."""
+    if size < len(seen):
+        raise ArgumentError(f"n_nodes={size}: the log names {len(seen)} nodes", remedy="give a larger number")
+    systems = seen["system"].astype(object).unique()
+    if len(systems) != 1:
+        remedy = Remedy("give population, a table of the nodes", "give --population, a table of the nodes")
+        raise ArgumentError(f"n_nodes={size}, and the log names {len(systems)} systems", remedy=remedy)
+    return with_nodes(seen, [f"{NOT_SEEN} {i + 1}" for i in range(size - len(seen))], window)

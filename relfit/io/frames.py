@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -55,63 +55,24 @@ def text_column(values: object) -> pd.Series:
 
 
 def events_frame(
-    *,
-    system: object,
-    node: object,
-    start: pd.Series,
-    end: pd.Series | None = None,
-    cause: object = None,
-    detail: object = None,
-    scope: object = None,
-    start_cut: npt.ArrayLike = False,
-    end_cut: npt.ArrayLike = False,
-    line: npt.ArrayLike,
-    attributes: Mapping[str, object] | None = None,
+    *, start: pd.Series, scope: object = None, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The events table of a `FailureLog`; arguments are columns of one length, times in UTC.
+    """The events table of a `FailureLog` from columns of one length, times in UTC; those left out are empty or false.
 
     A missing scope is ``"node"`` for a record with a node; without a node it stays missing.
     """
-    size = len(start)
-    names = text_column(node)
-    default_scope = pd.Series(pd.Categorical.from_codes(-names.isna().to_numpy().astype(np.int8), pd.Index(["node"])))
-    columns = {
-        "system": text_column(system),
-        "node": names,
-        "start": _times(start),
-        "end": _times(pd.Series(pd.NaT, index=range(size)) if end is None else end),
-        "cause": _nothing(size) if cause is None else text_column(cause),
-        "detail": _nothing(size) if detail is None else text_column(detail),
-        "scope": default_scope if scope is None else text_column(_filled(scope, default_scope)),
-        "start_cut": np.full(size, start_cut, dtype=bool),
-        "end_cut": np.full(size, end_cut, dtype=bool),
-        "line": np.asarray(line, dtype=np.int64),
-    }
-    return _frame(EVENT_COLUMNS, columns, size, attributes)
+    frame = _frame(EVENT_COLUMNS, len(start), {"start": start, **columns}, attributes)
+    codes = -frame["node"].isna().to_numpy().astype(np.int8)
+    default_scope = pd.Series(pd.Categorical.from_codes(codes, pd.Index(["node"])))
+    frame["scope"] = default_scope if scope is None else text_column(_filled(scope, default_scope))
+    return frame
 
 
 def population_frame(
-    *,
-    system: object,
-    node: object,
-    entered: pd.Series,
-    left: pd.Series,
-    entered_known: npt.ArrayLike,
-    left_known: npt.ArrayLike,
-    declared: npt.ArrayLike,
-    attributes: Mapping[str, object] | None = None,
+    *, entered: pd.Series, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The population table of a `FailureLog`, one row per node."""
-    columns = {
-        "system": text_column(system),
-        "node": text_column(node),
-        "entered": _times(entered),
-        "left": _times(left),
-        "entered_known": np.full(len(entered), entered_known, dtype=bool),
-        "left_known": np.full(len(entered), left_known, dtype=bool),
-        "declared": np.full(len(entered), declared, dtype=bool),
-    }
-    return _frame(POPULATION_COLUMNS, columns, len(entered), attributes)
+    """The population table of a `FailureLog`, one row per node, as `events_frame`."""
+    return _frame(POPULATION_COLUMNS, len(entered), {"entered": entered, **columns}, attributes)
 
 
 def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -> pd.DataFrame:
@@ -138,25 +99,10 @@ def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -
 
 
 def lifetimes_frame(
-    *,
-    system: object,
-    node: object,
-    duration: npt.ArrayLike,
-    observed: npt.ArrayLike,
-    line: npt.ArrayLike,
-    entry: npt.ArrayLike | None = None,
-    attributes: Mapping[str, object] | None = None,
+    *, line: npt.ArrayLike, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The table of complete durations of a source, in hours; `entry` is the age from which each was observed."""
-    columns = {
-        "system": text_column(system),
-        "node": text_column(node),
-        "duration": np.asarray(duration, dtype=np.float64),
-        "observed": np.asarray(observed, dtype=bool),
-        "line": np.asarray(line, dtype=np.int64),
-    }
-    late = {} if entry is None else {"entry": np.asarray(entry, dtype=np.float64)}
-    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), {**late, **(attributes or {})})
+    """The table of complete durations of a source, in hours; ``entry`` is the age from which each was observed."""
+    return _frame(LIFETIME_COLUMNS, len(np.asarray(line)), {"line": line, **columns}, attributes)
 
 
 def open_outages(
@@ -303,9 +249,7 @@ def seen_population(
         node=nodes["node"].astype(object).to_numpy(),
         entered=pd.Series([start] * size, dtype=UTC),
         left=pd.Series([end] * size, dtype=UTC),
-        entered_known=False,
         left_known=end_known,
-        declared=False,
         attributes=attributes,
     )
 
@@ -329,22 +273,31 @@ def attribute_column(values: object) -> pd.Series:
 
 
 def _frame(
-    order: Sequence[str], columns: Mapping[str, object], size: int, attributes: Mapping[str, object] | None
+    order: Sequence[str], size: int, columns: Mapping[str, Any], attributes: Mapping[str, object] | None
 ) -> pd.DataFrame:
-    """A frame of the columns, in this order, without copies."""
+    """A frame of the columns, those of `order` first, and of attributes, without copies."""
+    names = (*order, *(name for name, values in columns.items() if name not in order and values is not None))
+    every = {name: _column(name, columns.get(name), size) for name in names}
     further = {name: attribute_column(values) for name, values in (attributes or {}).items()}
-    every = {**{name: columns[name] for name in order}, **further}
-    return pd.DataFrame(every, index=pd.RangeIndex(size), copy=False)
+    return pd.DataFrame({**every, **further}, index=pd.RangeIndex(size), copy=False)
+
+
+def _column(name: str, values: Any, size: int) -> Any:
+    """A column in the type that its name has in every table; empty or false without `values`."""
+    if name in ("start", "end", "entered", "left"):
+        return _times(pd.Series(pd.NaT, index=range(size)) if values is None else values)
+    if name in ("system", "node", "cause", "detail", "scope"):
+        nothing = pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype=object))
+        return pd.Series(nothing) if values is None else text_column(values)
+    if name in ("line", "duration", "entry"):
+        return np.asarray(values, dtype=np.int64 if name == "line" else np.float64)
+    return np.full(size, False if values is None else values, dtype=bool)
 
 
 def _numbered(series: pd.Series) -> pd.Series:
     """The series with its rows numbered from 0; without a copy where they are already."""
     counted = isinstance(series.index, pd.RangeIndex) and series.index.equals(pd.RangeIndex(len(series)))
     return series if counted else series.reset_index(drop=True)
-
-
-def _nothing(size: int) -> pd.Series:
-    return pd.Series(pd.Categorical.from_codes(np.full(size, -1, dtype=np.int8), pd.Index([], dtype=object)))
 
 
 def _times(values: pd.Series) -> pd.Series:

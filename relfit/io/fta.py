@@ -18,6 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import csv
 
+from relfit.base.arrays import IntArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.io.frames import events_frame, population_frame, source_of
@@ -65,7 +66,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     header = _header(text.data, content.path)
     missing = [name for name in _NEEDED if name not in header]
     if missing:
-        raise ReadError(f"no column {missing[0]!r}", path=content.path, line=1, remedy="an FTA event_trace has it")
+        raise content.error(f"no column {missing[0]!r}", "an FTA event_trace has it", line=1)
     table, rejections = _intervals(text, header)
     if strict:
         rejections.raise_first()
@@ -224,7 +225,6 @@ def _assemble(
         node=nodes["node"].to_numpy(),
         entered=since_1970(1_000_000_000 * nodes["entered"].to_numpy()),
         left=since_1970(1_000_000_000 * nodes["left"].to_numpy()),
-        entered_known=False,
         left_known=True,
         declared=nodes["declared"].to_numpy(),
         attributes=attributes,
@@ -278,7 +278,7 @@ def _attributes(nodes: pd.DataFrame, table: pd.DataFrame | None) -> tuple[dict[s
     return told, "UTC"
 
 
-def _system_names(platform_id: npt.NDArray[np.int64], table: pd.DataFrame | None) -> npt.NDArray[np.object_]:
+def _system_names(platform_id: IntArray, table: pd.DataFrame | None) -> ObjectArray:
     names: dict[int, str] = {}
     if table is not None and {"platform_id", "platform_name"} <= set(table.columns):
         numbers = table["platform_id"]

@@ -28,12 +28,8 @@ _MICROSECOND = re.compile(r"\d{1,17}")
 _NO_HOST = re.compile(r"\s+")
 
 
-def _recognises(content: Content) -> bool:
-    """Whether the first lines are of one of the three."""
-    return _kind(content) is not None
-
-
 def _kind(content: Content) -> Callable[[bytes, bytes], bytes] | None:
+    """How a line becomes one of syslog, by the first lines; None where they are of none of the three."""
     lines = [line for line in content.head[:16_384].split(b"\n") if line.strip()]
     if not lines:
         return None
@@ -120,4 +116,4 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
-READER = Reader(_NAME, _recognises, _read, ("rules", "ends", "node"))
+READER = Reader(_NAME, lambda content: _kind(content) is not None, _read, ("rules", "ends", "node"))

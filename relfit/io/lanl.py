@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arrays import BoolArray, ObjectArray
 from relfit.io.frames import events_frame, open_outages, population_frame, source_of
 from relfit.io.parsing.delimited import read_csv
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -27,16 +27,8 @@ _NAME = "lanl"
 _TIMEZONE = "America/Denver"
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
 _NEEDED = (
-    "System",
-    "nodes",
-    "nodenum",
-    "node install",
-    "node prod",
-    "node decom",
-    "Prob Started",
-    "Prob Fixed",
-    "Down Time",
-    *_CAUSES,
+    *("System", "nodes", "nodenum", "node install", "node prod", "node decom"),
+    *("Prob Started", "Prob Fixed", "Down Time", *_CAUSES),
 )
 _ATTRIBUTES = {
     "machine type": "machine_type",
@@ -107,7 +99,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     return FailureLog(events, population, Window(first, last), rejections.frame(), source)
 
 
-def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Series:
+def _months(values: ObjectArray, zone: str, *, end: bool) -> pd.Series:
     """First (or last) instant of a mangled month; NaT where there is none."""
     code, distinct = pd.factorize(values, use_na_sentinel=False)
     text = pd.Series(distinct, dtype=object).astype(str)
@@ -125,31 +117,20 @@ def _months(values: npt.NDArray[np.object_], zone: str, *, end: bool) -> pd.Seri
 
 
 def _population(
-    table: TextTable,
-    good: npt.NDArray[np.bool_],
-    events: pd.DataFrame,
-    first: pd.Timestamp,
-    last: pd.Timestamp,
-    zone: str,
+    table: TextTable, good: BoolArray, events: pd.DataFrame, first: pd.Timestamp, last: pd.Timestamp, zone: str
 ) -> tuple[pd.DataFrame, int]:
     named = good & (table["nodenum"] != "")
     rows = pd.DataFrame({name: table[name][named] for name in table.header})
-    rows["install"] = _months(table["node install"][named], zone, end=False).dt.tz_convert(None).to_numpy()
-    rows["prod"] = _months(table["node prod"][named], zone, end=False).dt.tz_convert(None).to_numpy()
-    rows["decom"] = _months(table["node decom"][named], zone, end=True).dt.tz_convert(None).to_numpy()
+    for name in ("install", "prod", "decom"):
+        months = _months(table[f"node {name}"][named], zone, end=name == "decom")
+        rows[name] = months.dt.tz_convert(None).to_numpy()
     rows.loc[rows["node decom"] == "current", "decom"] = last.tz_convert(None).to_datetime64()
     has_node = events["node"].notna()
-    rows["start"] = events.loc[has_node, "start"].dt.tz_convert(None).to_numpy()
-    rows["end"] = events.loc[has_node, "end"].dt.tz_convert(None).to_numpy()
-    kinds: dict[str, tuple[str, Any]] = {old: (old, "first") for old in _ATTRIBUTES if old in rows.columns}
-    spans = {
-        "install": ("install", "min"),
-        "prod": ("prod", "min"),
-        "decom": ("decom", "max"),
-        "start": ("start", "min"),
-        "end": ("end", "max"),
-    }
-    nodes = rows.groupby(["System", "nodenum"], sort=False).agg(**spans, **kinds).reset_index()
+    for name in ("start", "end"):
+        rows[name] = events.loc[has_node, name].dt.tz_convert(None).to_numpy()
+    summaries: dict[str, Any] = {"install": "min", "prod": "min", "decom": "max", "start": "min", "end": "max"}
+    summaries |= {old: "first" for old in _ATTRIBUTES if old in rows.columns}
+    nodes = rows.groupby(["System", "nodenum"], sort=False).agg(summaries).reset_index()
     silent = _silent_nodes(rows)
     everyone = pd.concat([nodes, silent], ignore_index=True) if len(silent) else nodes
     failed = everyone["start"].fillna(pd.Timestamp.max)

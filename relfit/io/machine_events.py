@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 
 from relfit.base.units import instant
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -47,10 +48,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
     """Read events; `time_origin` is the instant that time 0 stands for."""
     records = RecordTally(contents, _NAME, check_zone(timezone))
     begin = instant(time_origin, records.zone).value
-    names: list[str] = []
-    times: list[float] = []
-    kinds: list[str] = []
-    lines: list[int] = []
+    rows: list[tuple[float, str, str, int]] = []
     for content in contents:
         text = as_text(content)
         places = _places(content.first_line())
@@ -61,21 +59,18 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ti
             event = _of_2019(line) if line.lstrip().startswith("{") else _of_fields(line, places)
             if event is None:
                 records.refuse(content.path, number, "", "not a time, machine and kind of event", line)
-                continue
-            names.append(event[1])
-            times.append(event[0])
-            kinds.append(event[2])
-            lines.append(number)
-    kind = np.array(kinds, dtype=object)
+            else:
+                rows.append((*event, number))
+    events = pd.DataFrame(rows, columns=["micro", "name", "kind", "line"])
+    kind = events["kind"].to_numpy(dtype=object)
     changes = kind != "update"
-    micro = np.array(times, dtype=np.int64)
-    nodes, codes = np.unique(np.array(names, dtype=object).astype(str), return_inverse=True)
-    when = begin + micro * 1000
+    nodes, codes = np.unique(events["name"].to_numpy(dtype=object).astype(str), return_inverse=True)
+    when = begin + events["micro"].to_numpy(dtype=np.int64) * 1000
     outages = outages_between(codes[changes].astype(np.int64), when[changes], (kind == "remove")[changes])
     records.funnel += [("events", records.read), ("removals", int((kind == "remove").sum()))]
-    places = np.array(lines, dtype=np.int64)[changes]
+    lines = events["line"].to_numpy(dtype=np.int64)[changes]
     latest = int(when.max()) if when.size else 0
-    outcome = RawFailures.of_outages(outages, nodes.tolist(), np.full(places.size, "removed"), places, latest)
+    outcome = RawFailures.of_outages(outages, nodes.tolist(), np.full(lines.size, "removed"), lines, latest)
     first = np.full(nodes.size, np.iinfo(np.int64).max)
     np.minimum.at(first, codes, when)
     last = np.full(nodes.size, latest, dtype=np.int64)

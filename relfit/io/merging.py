@@ -18,10 +18,7 @@ _SAME = ["system", "node", "start", "cause", "scope"]
 
 
 def merge(
-    logs: Sequence[FailureLog],
-    *,
-    renames: Mapping[str, str] | None = None,
-    replaced: Mapping[str, str] | None = None,
+    logs: Sequence[FailureLog], *, renames: Mapping[str, str] | None = None, replaced: Mapping[str, str] | None = None
 ) -> FailureLog:
     """Merge several logs of one fleet.
 
@@ -63,13 +60,8 @@ def merge(
         raise ArgumentError(
             "durations without dates and logs with dates cannot be merged", remedy="merge them separately"
         )
-    events = _together([_renamed(log.events, renames) for log in logs])
-    people = _together([_renamed(log.population, renames) for log in logs])
-    lives = (
-        _together([_renamed(log.lifetimes, renames) for log in logs if log.lifetimes is not None])
-        if all(are_lifetimes)
-        else None
-    )
+    tables = [{name: _renamed(frame, renames) for name, frame in log.tables.items()} for log in logs]
+    events, people, *lives = (_together([each[name] for each in tables]) for name in tables[0])
     number = len(events)
     # of several records of one event, the one with the latest end is kept
     events = events.sort_values("end", kind="stable", na_position="first")
@@ -102,7 +94,13 @@ def merge(
     )
     rejected = pd.concat([log.rejected for log in logs], ignore_index=True)
     return replace(
-        logs[0], events=events, population=population, window=window, rejected=rejected, source=source, lifetimes=lives
+        logs[0],
+        events=events,
+        population=population,
+        window=window,
+        rejected=rejected,
+        source=source,
+        lifetimes=lives[0] if lives else None,
     )
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.errors import DataError, ReadError
+from relfit.base.errors import DataError
 from relfit.base.numeric.worker_processes import in_processes
 from relfit.base.paths import files_meant
 from relfit.io.frames import text_column
@@ -29,40 +29,24 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, Source, Window
 
 _ROWS = 1_000_000  # rows per part
 _MOST_PARTS = 256  # files that a process has open
-_STAMP = pa.timestamp("ns", tz="UTC")
 _TEXT = ("system", "node", "cause", "scope")
-_EVENTS = pa.schema(
-    [
-        *((name, pa.string()) for name in _TEXT),
-        ("start", _STAMP),
-        ("end", _STAMP),
-        ("start_cut", pa.bool_()),
-        ("end_cut", pa.bool_()),
-    ]
-)
-_PEOPLE = pa.schema(
-    [
-        (name, pa.string() if name in _TEXT else _STAMP if name in ("entered", "left") else pa.bool_())
-        for name in POPULATION_COLUMNS
-    ]
-)
+_STAMPS = ("start", "end", "entered", "left")
+
+
+def _schema(names: Sequence[str]) -> pa.Schema:
+    kinds = {**dict.fromkeys(_TEXT, pa.string()), **dict.fromkeys(_STAMPS, pa.timestamp("ns", tz="UTC"))}
+    return pa.schema([(name, kinds.get(name, pa.bool_())) for name in names])
+
+
+_EVENTS, _PEOPLE = _schema((*_TEXT, "start", "end", "start_cut", "end_cut")), _schema(POPULATION_COLUMNS)
 
 
 @dataclass(frozen=True)
 class NodeParts:
     """The parts of a log in a folder, and what they have in common.
 
-    Attributes
-    ----------
-    folder : Path
-    number, shares : int
-        Number of parts, and of processes that wrote each part.
-    files : int
-        Number of files of the log.
-    records, ended : int
-        Rows of events, and those with an end.
-    window : Window
-    timezone : str
+    Each of the ``number`` parts was written by as many processes as there are ``shares``. ``files`` counts those of the
+    log, ``records`` its rows of events and ``ended`` those with an end.
     """
 
     folder: Path
@@ -101,27 +85,17 @@ class NodeParts:
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
     """Write the rows of stored logs to a folder, by their nodes.
 
-    A `ReadError` for a file that `relfit.write` did not write, or that holds lifetimes without dates. A `DataError`
-    when there is no event.
-
-    Parameters
-    ----------
-    path : str, Path, or several
-        Files that `relfit.write` wrote, a folder or a pattern of them.
-    folder : Path
-        An empty folder, with space for three times the size of the files.
-    workers : int
-        Processes.
+    `path` names files that `relfit.write` wrote, a folder or a pattern of them; the empty `folder` needs space for
+    three times their size. A `ReadError` for another file, or one with lifetimes without dates. A `DataError` without
+    any event.
     """
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]
     sizes, windows, zones = [], [], set()
     for content in contents:
         if not recognises(content):
-            raise ReadError(
-                "this is not a log that relfit wrote",
-                path=content.path,
-                remedy="write it as one first: relfit convert LOG --out FILE.parquet",
+            raise content.error(
+                "this is not a log that relfit wrote", "write it as one first: relfit convert LOG --out FILE.parquet"
             )
         with damage_named(content):
             stored = opened(content)
@@ -130,10 +104,8 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
             windows.append(stored.window)
             zones.add(stored.source.timezone)
         if "lifetimes" in stored.streams:
-            raise ReadError(
-                "this log holds complete lifetimes, which are not read part by part",
-                path=content.path,
-                remedy="fit it in memory",
+            raise content.error(
+                "this log holds complete lifetimes, which are not read part by part", "fit it in memory"
             )
     records = sum(map(sum, sizes))
     if not records:

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
-from relfit.base.errors import ReadError
 from relfit.base.numeric.ordering import changes
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -129,7 +128,7 @@ def _api(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArray,
         results = json.loads(as_text(content).data)["data"]["result"]
         series = [(dict(each["metric"]), list(each["values"])) for each in results]
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        raise ReadError("this is not a matrix of Prometheus", path=content.path, remedy="export query_range") from None
+        raise content.error("this is not a matrix of Prometheus", "export query_range") from None
     names: list[str] = []
     samples: list[tuple[str, str]] = []
     for metric, values in series:
@@ -148,29 +147,21 @@ def _table(content: Content, records: RecordTally) -> tuple[ObjectArray, IntArra
     when = next((column[name] for name in _TIMES if name in column), None)
     series = [name for name in table.header if name != when]
     if when is None or not series:
-        raise ReadError(
+        raise content.error(
             "this is not a table of samples",
-            path=content.path,
-            remedy="it needs columns time, instance and value, or time and one for each series",
+            "it needs columns time, instance and value, or time and one for each series",
         )
     seconds, line = _seconds(table, when, records.zone), table.rejections.lines
-    records.refuse_all_of(table.rejections.frame())
-    records.read += table.rows_read - line.size
+    records.add(table)
+    records.read -= line.size  # samples are counted below
     by = next((column[name] for name in ("instance", "metric") if name in column and "value" in column), None)
     if by is not None:
-        names = _instances(table[by])
-        return _checked(content, records, names, seconds, _values(table[column["value"]]), line)
+        return _checked(content, records, _instances(table[by]), seconds, _values(table[column["value"]]), line)
     cells = np.concatenate([table[name] for name in series])
     there = np.flatnonzero(cells != "")  # an empty cell is no sample
     names = np.repeat(_instances(np.array(series, dtype=object)), line.size)[there]
-    return _checked(
-        content,
-        records,
-        names,
-        np.tile(seconds, len(series))[there],
-        _values(cells[there]),
-        np.tile(line, len(series))[there],
-    )
+    seconds, line = np.tile(seconds, len(series))[there], np.tile(line, len(series))[there]
+    return _checked(content, records, names, seconds, _values(cells[there]), line)
 
 
 def _seconds(table: TextTable, when: str, zone: str) -> FloatArray:

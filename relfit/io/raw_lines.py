@@ -1,8 +1,9 @@
-"""Lines of raw logs, block by block, with a fast search for those that match a pattern."""
+"""Lines of raw logs, block by block, with a fast search for those that match a pattern, and these as a table."""
 
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,8 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relfit.base.arrays import IntArray
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.text import count
 from relfit.io.parsing.opening import Content, encoding_of
+from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import valid
 
 _BLOCK = 8 << 20
@@ -25,16 +28,9 @@ _LARGEST_PATTERN = 100_000
 
 @dataclass(frozen=True)
 class LineBlock:
-    """Complete lines of one file.
+    """Complete lines of one file, each with its end; ``first`` is the number of the first, from 1.
 
-    Attributes
-    ----------
-    data : memoryview
-        The lines, each with its end.
-    first : int
-        Number of the first line, from 1.
-    too_long : int
-        Number of a line before this block that was left out, longer than a million bytes; 0 for none.
+    ``too_long`` is the number of a line before this block that was left out, longer than a million bytes; 0 for none.
     """
 
     data: memoryview
@@ -137,9 +133,7 @@ def _in_utf8(content: Content) -> Iterator[bytes]:
 
 
 def check_pattern(pattern: str) -> str:
-    """The pattern, if RE2 accepts it: its time is linear in the text, whatever the pattern.
-
-    An `ArgumentError` for a pattern that looks ahead or back, is too large, or is invalid.
+    """The pattern, if RE2 accepts it: its time is linear in the text. An `ArgumentError` where it does not.
 
     Examples
     --------
@@ -156,3 +150,39 @@ def check_pattern(pattern: str) -> str:
             remedy="use the syntax of RE2, without looking ahead or back",
         ) from None
     return pattern
+
+
+def rows_of_lines(content: Content, pattern: str) -> TextTable:
+    r"""The lines that match, one column per named group.
+
+    The pattern is RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``. An
+    `ArgumentError` when it is invalid, or names no group; a `NoRowsError` when no line matches.
+    """
+    names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
+    if not names:
+        raise ArgumentError(
+            f"pattern {pattern[:80]!r} has no named group",
+            remedy=r"write groups such as (?P<start>\S+ \S+) (?P<node>\S+) around the parts of a line",
+        )
+    groups, numbers, read = [], [], 0
+    for block in blocks_of_lines(content):
+        rows = block.matching(pattern)
+        read += block.count
+        parts = pc.extract_regex(block.texts(rows), pattern=f"(?:{pattern})")
+        there = pc.is_valid(parts)  # null where the pattern matches only with the end of the line
+        groups.append(parts.filter(there))
+        numbers.append(block.first + rows[there.to_numpy(zero_copy_only=False)])
+    lines = np.concatenate(numbers) if numbers else np.empty(0, dtype=np.int64)
+    if not lines.size:
+        raise NoRowsError(
+            f"none of {count(read, 'line')} matches the pattern {pattern[:80]!r}",
+            path=content.path,
+            remedy=Remedy("correct pattern", "correct --column pattern=..."),
+        )
+    columns = {name: pa.chunked_array([pc.struct_field(part, name) for part in groups]) for name in names}
+
+    def text_of(row: int) -> str:
+        return " ".join(str(values[row]) for values in columns.values())[:200]
+
+    said = f"{count(lines.size, 'line')} of {read:,} match the pattern; the others say nothing"
+    return TextTable(tuple(names), columns, Rejections(content.path, lines, text_of), lines.size, (said,))

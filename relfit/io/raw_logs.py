@@ -15,13 +15,13 @@ from relfit.base.errors import ReadError
 from relfit.io.alert_rules import AlertRules
 from relfit.io.frames import events_frame, population_frame
 from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import TextTable, rejected_frame
 from relfit.io.parsing.times import since_1970
 from relfit.io.raw_lines import LineBlock, blocks_of_lines
 from relfit.io.up_and_down import StateOutages
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import REJECTED_COLUMNS, Source
+from relfit.log.tables import Source
 
-_SHOWN = 200
 SYSTEM = "system"
 
 
@@ -48,19 +48,19 @@ class RecordTally:
 
     def refuse(self, path: Path, line: int, column: str, reason: str, text: str) -> None:
         """Reject a record."""
-        self._refused.append((str(path), line, column, reason, text[:_SHOWN]))
+        self._refused.append((str(path), line, column, reason, text))
 
     def rejected(self, strict: bool) -> pd.DataFrame:
         """The rejected records; the first is an error when `strict`."""
         if strict and self._refused:
             path, line, column, reason, _ = self._refused[0]
             raise ReadError(reason, path=path, line=line, column=column or None, remedy="read without strict")
-        frame = pd.DataFrame(self._refused, columns=list(REJECTED_COLUMNS))
-        return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
+        return rejected_frame(self._refused)
 
-    def refuse_all_of(self, rejected: pd.DataFrame) -> None:
-        """Add the rows that the reader of a table rejected."""
-        self._refused += list(rejected.itertuples(index=False, name=None))
+    def add(self, table: TextTable) -> None:
+        """Count the rows of a table, and those that its reader rejected."""
+        self.read += table.rows_read
+        self._refused += list(table.rejections.frame().itertuples(index=False, name=None))
 
     def source(self, rules: AlertRules | None) -> Source:
         """The source of the log."""
@@ -169,7 +169,6 @@ class RawFailures:
             node=np.asarray(nodes, dtype=object),
             entered=since_1970(np.asarray(entered, dtype=np.int64)),
             left=since_1970(np.asarray(left, dtype=np.int64)),
-            entered_known=False,
             left_known=watched is not None,
             declared=listed,
             attributes=people,

@@ -13,18 +13,10 @@ from relfit.log.failurelog import FailureLog
 
 @dataclass(frozen=True)
 class Reader:
-    """A format.
+    """A format: its `name` in `relfit.read`, and the further keywords (``options``) that its ``read`` takes.
 
-    Attributes
-    ----------
-    name : str
-        As `relfit.read` takes it for `format`.
-    recognises : callable
-        ``recognises(content)``: whether this is such a file, by its first bytes; it never raises.
-    read : callable
-        ``read(contents, *, strict, timezone, **options)``: the log of one or several files.
-    options : tuple of str
-        Further keywords that `read` takes.
+    ``recognises(content)`` says whether this is such a file, by its first bytes; it never raises. ``read(contents, *,
+    strict, timezone, **options)`` is the log of one or several files.
     """
 
     name: str

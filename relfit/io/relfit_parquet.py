@@ -22,7 +22,7 @@ import pyarrow as pa
 from pandas.api.extensions import ExtensionDtype
 from pyarrow import parquet
 
-from relfit.base.errors import ArgumentError, DataError, ReadError, Remedy
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.writing import complete, guarded_table
 from relfit.io.parsing.opening import MAX_SIZE, Content
 from relfit.io.reader import Reader, one_by_one
@@ -34,6 +34,7 @@ _MARK = b"relfit.log"
 _VERSION = 1
 _LONGEST = 50  # characters of a system in the name of a file
 _TABLES = ("population", "rejected", "lifetimes")
+_DAMAGES = (pa.ArrowException, MemoryError, OverflowError, RecursionError, OSError, ValueError, LookupError)
 
 
 def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
@@ -181,36 +182,27 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     """
     with damage_named(content):
         log = _restored(content)
-        if not (events_keep_the_rules(log.events) and _keeps_the_rules(log)):
+        counted = log.source.rows_read == log.source.rows_kept + len(log.rejected)
+        lasted = log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all())
+        if not (
+            events_keep_the_rules(log.events) and population_keeps_the_rules(log.population) and counted and lasted
+        ):
             raise ValueError
     return log
 
 
-def events_keep_the_rules(events: pd.DataFrame) -> bool:
+def events_keep_the_rules(events: pd.DataFrame, begin: str = "start", end: str = "end") -> bool:
     """Whether every start is an instant, and nothing ends before it starts."""
     return bool(
-        all(isinstance(events[name].dtype, pd.DatetimeTZDtype) for name in ("start", "end"))
-        and events["start"].notna().all()
-        and not (events["end"] < events["start"]).any()
+        all(isinstance(events[name].dtype, pd.DatetimeTZDtype) for name in (begin, end))
+        and events[begin].notna().all()
+        and not (events[end] < events[begin]).any()
     )
 
 
 def population_keeps_the_rules(people: pd.DataFrame) -> bool:
     """Whether each node is listed once, and does not leave before it enters."""
-    return bool(
-        all(isinstance(people[name].dtype, pd.DatetimeTZDtype) for name in ("entered", "left"))
-        and people["entered"].notna().all()
-        and not (people["left"] < people["entered"]).any()
-        and not people.duplicated(["system", "node"]).any()
-    )
-
-
-def _keeps_the_rules(log: FailureLog) -> bool:
-    return bool(
-        population_keeps_the_rules(log.population)
-        and log.source.rows_read == log.source.rows_kept + len(log.rejected)
-        and (log.lifetimes is None or bool((log.lifetimes["duration"] >= 0).all()))
-    )
+    return events_keep_the_rules(people, "entered", "left") and not people.duplicated(["system", "node"]).any()
 
 
 @dataclass(frozen=True)
@@ -254,16 +246,12 @@ def opened(content: Content) -> Stored:
     A `ReadError` when this is not such a file, or one of another version.
     """
     if not recognises(content):
-        raise ReadError("this is not a log that relfit wrote", path=content.path, remedy="leave out format")
+        raise content.error("this is not a log that relfit wrote", "leave out format")
     file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)
     metadata: dict[bytes, bytes] = file.schema_arrow.metadata
     document = json.loads(metadata[_MARK])
     if document["version"] != _VERSION:
-        raise ReadError(
-            f"version {document['version']} of relfit's own format is not known",
-            path=content.path,
-            remedy="update relfit",
-        )
+        raise content.error(f"version {document['version']} of relfit's own format is not known", "update relfit")
     for name, digest in document.get("sha256", {}).items():  # check before a damaged length is used
         if hashlib.sha256(metadata[_MARK + b"." + name.encode()]).hexdigest() != digest:
             raise ValueError
@@ -276,20 +264,8 @@ def damage_named(content: Content) -> Iterator[None]:
     """A context in which any error of a damaged file becomes a `ReadError` that says so."""
     try:
         yield
-    except (
-        pa.ArrowException,
-        MemoryError,
-        OverflowError,
-        UnicodeError,
-        RecursionError,
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-    ):
-        raise ReadError("the file is damaged", path=content.path, remedy="write it again from the source") from None
+    except (*_DAMAGES, TypeError, AttributeError):
+        raise content.error("the file is damaged", "write it again from the source") from None
 
 
 def _restored(content: Content) -> FailureLog:
@@ -297,10 +273,9 @@ def _restored(content: Content) -> FailureLog:
     meta = stored.file.metadata
     size = sum(meta.row_group(i).total_byte_size for i in range(meta.num_row_groups))
     if size > (MAX_SIZE if content.max_size is None else content.max_size):
-        raise ReadError(
+        raise content.error(
             "the log is larger than the limit",
-            path=content.path,
-            remedy=Remedy(
+            Remedy(
                 "raise it with max_size, or fit its nodes part by part: rf.fitting.fit_stored",
                 "raise it with --max-size, or fit its nodes part by part: relfit fit LOG --stream",
             ),

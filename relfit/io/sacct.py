@@ -72,8 +72,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             node = named_hosts.add(str(named[row]))
             node = only[lists[row]] or None if node == "" else node
             failures.setdefault(key, (node, str(states[row]).lower().replace("_", " "), int(rejections.lines[row])))
-        records.read += table.rows_read
-        records.refuse_all_of(rejections.frame())
+        records.add(table)
     records.funnel += [("records", records.read), ("of failed nodes", len(failures) + steps + again)]
     for number, what in ((steps, "steps of failed jobs say the same again"), (again, "runs are listed twice")):
         records.notes += [f"{number} {what}; counted once"] if number else []

@@ -110,10 +110,9 @@ def _rows(content: Content, records: RecordTally, rows: list[dict[str, object]])
         elif stamp:
             moments.append(stamp[1])
         elif not header:
-            raise ReadError(
+            raise content.error(
                 "no header names NodeName, TimeStart, TimeEnd, State and Reason",
-                path=content.path,
-                remedy="write it with `sacctmgr -P show event`, without -n",
+                "write it with `sacctmgr -P show event`, without -n",
             )
         elif line.strip():
             begin = begin if pending else number
@@ -151,17 +150,9 @@ def log_of_node_events(
 ) -> tuple[FailureLog, int]:
     """The failures among events of nodes, one system per cluster, and the start of the oldest outage in progress.
 
-    A `ReadError` when no row is an event, or `strict` and a row is rejected.
-
-    Parameters
-    ----------
-    rows : sequence of mappings
-        By sacctmgr's names of columns, with ``line`` and ``file``; times as stamps or seconds since 1970.
-    records : RecordTally
-        Counts and provenance of the rows.
-    until, since : int, optional
-        Time of the export in nanoseconds since 1970, by default the last instant in the rows; and the time before which
-        outages that begin are left out.
+    `rows` have sacctmgr's names of columns, with ``line`` and ``file``; times are stamps or seconds since 1970. `until`
+    is the time of the export in nanoseconds since 1970, by default the last instant in the rows; outages that begin
+    before `since` are left out. A `ReadError` when no row is an event, or `strict` and a row is rejected.
     """
     alerts = rules_of(_NAME, rules)
     events = _checked(pd.DataFrame(list(rows), dtype=object), records) if rows else pd.DataFrame()

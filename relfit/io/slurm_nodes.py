@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.base.errors import ReadError
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import hosts
@@ -71,10 +70,9 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             at = instant(moment, records.zone)
             latest = at if at is not None else max([*times, *(t for t in told if t is not None)], default=None)
             if latest is None and nodes:
-                raise ReadError(
+                raise content.error(
                     "nothing tells when this was taken",
-                    path=content.path,
-                    remedy="put the date in a line of its own before it, as `date -Is; scontrol show node` does",
+                    "put the date in a line of its own before it, as `date -Is; scontrol show node` does",
                 )
             if latest is not None:
                 looks.append((latest, nodes, sinfo))

@@ -22,7 +22,7 @@ from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.stamps import parse_stamps
-from relfit.io.parsing.times import check_zone, localised, since_1970
+from relfit.io.parsing.times import check_zone, in_utc
 from relfit.io.raw_lines import LineBlock
 from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
@@ -54,18 +54,11 @@ def _read(
     year: int | None = None,
     ends: str = "node",
 ) -> FailureLog:
-    """Read alerts.
+    """Read alerts, by relfit's patterns or those of `rules`.
 
-    Parameters
-    ----------
-    rules : str, Path or dict, optional
-        Patterns and what they mean; by default relfit's own.
-    year : int, optional
-        Year of the first line, where stamps have none; by default the latest by which the last line is not later than
-        the last change of its file.
-    ends : {"node", "job"}
-        What counts as a failure: the end of a node's availability, or also that of a job (an application's XID, a
-        contained memory error, a program that the kernel killed).
+    `year` is that of the first line, where stamps have none; by default the latest by which the last line is not later
+    than the last change of its file. By `ends`, a failure is the end of a node's availability ("node"), or also that of
+    a job (an application's XID, a contained memory error, a program that the kernel killed).
     """
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     if year is not None and not 1970 <= int(year) <= 2200:
@@ -215,11 +208,7 @@ class _NewStamps(_Stamps):
     def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         rows = np.union1d(hits, block.sample())
         stamps = parse_stamps(pc.struct_field(pc.extract_regex(block.texts(rows), pattern=self.head), "time"))
-        clock, local = stamps.clock, stamps.good & ~stamps.absolute
-        if local.any() and self.records.zone != "UTC":
-            naive = since_1970(clock[local]).dt.tz_localize(None)
-            clock[local] = localised(naive, self.records.zone).astype("int64").to_numpy()
-        self._times.append(clock[stamps.good])
+        self._times.append(in_utc(stamps, self.records.zone).clock[stamps.good])
         return rows, self._placed(stamps.good)
 
     def times(self, year: int | None) -> IntArray:

@@ -10,29 +10,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.errors import ReadError, Remedy
+from relfit.base.arrays import BoolArray
+from relfit.base.errors import Remedy
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
-from relfit.io.declared_fleet import declared_window, observed
-from relfit.io.frames import (
-    events_frame,
-    lifetimes_frame,
-    population_frame,
-    seen_population,
-    source_of,
-)
+from relfit.io.declared_fleet import declared_window, observed, of_all_files
+from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
 from relfit.io.life_flags import UNFLAGGED, ended
-from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.node_list import NodeList, differing_in_case
-from relfit.io.number_of_nodes import of_all_files
 from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import category
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
+from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
-from relfit.io.repeated_rows import reject_repeated
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.up_and_down import outages_between, states
@@ -71,10 +64,9 @@ def _read(
     table = rows_of(content, SINGLE_NAMES) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
     columns = Columns.of(table, meaning, check_zone(meaning.timezone))
     if meaning.duration_unit != "hours" and "duration" not in columns:
-        raise ReadError(
+        raise content.error(
             f"no column holds durations that could be in {meaning.duration_unit}",
-            path=content.path,
-            remedy=Remedy(
+            Remedy(
                 "name it with duration=..., or leave out duration_unit",
                 "name it with --column duration=NAME, or leave out --unit",
             ),
@@ -82,30 +74,28 @@ def _read(
     names = ", ".join(table.header)[:300]
     if "start" in columns:
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
-            raise ReadError(
+            raise content.error(
                 "no column names the node, and a fleet taken for one node would be wrong",
-                path=content.path,
-                line=1,
-                remedy=Remedy(
+                Remedy(
                     f"name it with node=... (node=rack+slot for two), or give node_name if the log is of one node; "
                     f"the columns are {names}",
                     "name it with --column node=NAME (--column node=rack+slot for two), or give --column "
                     f"node_name=NAME if the log is of one node; the columns are {names}",
                 ),
+                line=1,
             )
         if "state" in columns:
             return _transitions(columns, content, strict, folder)
         return _events(columns, content, strict, folder)
     if "duration" in columns:
         return _durations(columns, content, strict)
-    raise ReadError(
+    raise content.error(
         "no column is recognized as the time of a failure or as a duration",
-        path=content.path,
-        line=1,
-        remedy=Remedy(
+        Remedy(
             f"name one with start=... or duration=...; the columns are {names}",
             f"name one with --column start=NAME or --column duration=NAME; the columns are {names}",
         ),
+        line=1,
     )
 
 
@@ -117,15 +107,14 @@ def _not_of_calm_days(columns: Columns) -> None:
     if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
         others = "take the rows that are, read daily snapshots of drives with"
-        raise ReadError(
+        raise columns.rejections.error(
             f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
             "failures",
-            path=columns.rejections.path,
-            line=1,
-            remedy=Remedy(
+            Remedy(
                 f"{others} format=backblaze, or switch the column off with observed=''",
                 f"{others} --format backblaze, or switch the column off with --column observed=",
             ),
+            line=1,
         )
 
 
@@ -148,7 +137,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
     cause, detail = columns.category("cause"), columns.category("detail")
     same = {"system": system, "end": end, "scope": scope, "cause": cause if "cause" in columns else detail}
-    reject_repeated(columns, node, start, same, failing)
+    _reject_repeated(columns, node, start, same, failing)
     good = rejections.settle(strict)
     attributes = columns.attributes(good, besides=("observed", "censored", "state"))
     values = {
@@ -196,6 +185,39 @@ def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Ser
     return (node, system, differing_in_case(node)) if nodes is None else nodes.names_of(node, system, columns)
 
 
+def _reject_repeated(
+    columns: Columns, node: pd.Series, start: pd.Series, others: dict[str, pd.Series], failing: BoolArray | None = None
+) -> None:
+    """Reject rows that repeat an earlier one in every column, and failures of the same node, times and `others`.
+
+    Only rows of the same node and start are compared; failures of different units within a node are not the same.
+    """
+    both = nanoseconds(start) * np.int64(1_000_003)
+    both += node.cat.codes.to_numpy()
+    in_order = np.sort(both)
+    if not (in_order[1:] == in_order[:-1]).any():
+        return
+    columns.table.reject_duplicates(pd.Series(both).duplicated(keep=False).to_numpy() & start.notna().to_numpy())
+    if failing is None:
+        return
+    rejections = columns.rejections
+    rows = np.flatnonzero(rejections.kept & failing & start.notna().to_numpy() & node.notna().to_numpy())
+    rows = rows[pd.Series(both[rows]).duplicated(keep=False).to_numpy()]
+    if not rows.size:
+        return
+    parts = {name: category(columns.table.columns[name]) for name in columns.parts()}
+    compared = {"node": node, "start": start, **others, **parts}
+    codes = pd.DataFrame({name: pd.factorize(values.iloc[rows])[0] for name, values in compared.items()})
+    group = codes.groupby(list(codes.columns), sort=False).ngroup().to_numpy()
+    first = rows[np.unique(group, return_index=True)[1]][group]
+    of_row = np.arange(rejections.lines.size)
+    of_row[rows] = first
+    lines = rejections.lines
+    rejections.reject(
+        of_row != np.arange(lines.size), lambda row: f"the same node, times and cause as line {lines[of_row[row]]}"
+    )
+
+
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
     """Outages between rows that say down and rows that say up."""
     rejections, mapping = columns.rejections, columns.mapping
@@ -207,13 +229,14 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
     codes = words.cat.codes.to_numpy()
+    shown = [*(repr(str(kind)[:_LONGEST_WORD]) for kind in kinds), "an empty cell"]
     rejections.reject(
         ~np.append(is_state, False)[codes],
-        lambda row: f"{_word(kinds, codes[row])} says neither up nor down; say it with --column down=WORD or up=WORD",
+        lambda row: f"{shown[codes[row]]} says neither up nor down; say it with --column down=WORD or up=WORD",
         columns.named("state"),
     )
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
-    reject_repeated(columns, node, time, {})
+    _reject_repeated(columns, node, time, {})
     good = rejections.settle(strict)
     frame = pd.DataFrame({"system": system[good].to_numpy(), "node": node[good].to_numpy()})
     when = nanoseconds(time[good])
@@ -313,9 +336,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         node=longest.index.get_level_values(1).astype(object),
         entered=pd.Series([start] * len(longest)),
         left=pd.Series(end),
-        entered_known=False,
-        left_known=False,
-        declared=False,
     )
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     events = events_frame(system=[], node=[], start=nothing, line=[])
@@ -329,10 +349,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
-
-
-def _word(kinds: npt.NDArray[np.object_], code: int) -> str:
-    return f"{str(kinds[code])[:_LONGEST_WORD]!r}" if code >= 0 else "an empty cell"
 
 
 READER = Reader(_NAME, _recognises, of_all_files(_read), ("mapping", "nodeless", *TableMapping.model_fields))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from difflib import get_close_matches
 from shlex import quote
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,9 +19,8 @@ from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ReadError, Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
-from relfit.io.life_flags import flag_of_lives
+from relfit.io.life_flags import flag_of_lives, flags
 from relfit.io.parsing.clocks import same_clock
-from relfit.io.parsing.flag_words import flags
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month
 from relfit.io.parsing.times import durations, instants, unsaid
@@ -85,10 +83,7 @@ class Columns:
     def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
         """The columns of the mapping, else those with `COMMON_NAMES`.
 
-        Raises
-        ------
-        ReadError
-            When a column of the mapping is missing, or the order of days and months cannot be told.
+        A `ReadError` when a column of the mapping is missing, or the order of days and months cannot be told.
         """
         names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
         for field in (*COMMON_NAMES, "rack"):
@@ -127,36 +122,25 @@ class Columns:
         return cls(table, names, mapping, zone).in_one_order()
 
     def in_one_order(self, settled: bool | None = None) -> Columns:
-        """The same columns with one order of days and months, `settled` where it is known already.
+        """The same columns in one order of days and months, `settled` where that is known.
 
-        Raises
-        ------
-        ReadError
-            When the order of days and months cannot be told.
+        A `ReadError` when the order cannot be told.
         """
         mapping = self.mapping
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
-            return Columns(self.table, self.names, mapping, self.zone, mapping.day_first)
+            return replace(self, day_first=mapping.day_first)
         columns = [self.table.columns[self.names[field]] for field in _TIMES if field in self.names]
         day_first, example = day_and_month([column for column in columns if _is_text(column)])
         day_first = day_first if settled is None else settled
         if example and day_first is None:
-            raise ReadError(
-                f"{example[:_SHOWN]!r}: nothing tells whether days or months come first",
-                path=self.table.rejections.path,
-                remedy=_ORDER,
+            raise self.rejections.error(
+                f"{example[:_SHOWN]!r}: nothing tells whether days or months come first", _ORDER
             )
         note = f"dates such as {example[:_SHOWN]} have the {'day' if day_first else 'month'} first" if example else ""
-        return Columns(self.table, self.names, mapping, self.zone, day_first, note)
+        return replace(self, day_first=day_first, order_note=note)
 
     def failing(self) -> BoolArray:
-        """Which rows are failures, by `failures` of the mapping; without it, all.
-
-        Raises
-        ------
-        ReadError
-            When there is no such column, or no row has one of the values.
-        """
+        """Which rows are failures, by `failures` of the mapping, else all; a `ReadError` where no row is."""
         if self.mapping.failures is None:
             return np.ones(self.size, dtype=bool)
         name, _, listed = self.mapping.failures.partition("=")
@@ -339,7 +323,7 @@ class Columns:
             self.rejections.reject(empty, "no duration", column)
         return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
 
-    def attributes(self, rows: npt.NDArray[np.bool_], besides: Sequence[str] = ()) -> dict[str, pd.Series]:
+    def attributes(self, rows: BoolArray, besides: Sequence[str] = ()) -> dict[str, pd.Series]:
         """The given rows of the columns that no field uses, and of those of the fields `besides`.
 
         Columns of racks and causes are named ``rack`` and ``cause``; a name that relfit uses itself gets an underscore.
@@ -359,10 +343,10 @@ def check_column(table: TextTable, name: str, field: str) -> None:
         near = near or [each for each in table.header if len(name) >= _SHORTEST and name.lower() in each.lower()]
         remedy = f"did you mean {near[0]}?" if near else f"the columns are {', '.join(table.header)[:300]}"
         remedy = WINDOW if field == "observed" and "/" in name else remedy
-        raise ReadError(f"no column {name!r} for {field}", path=table.rejections.path, line=1, remedy=remedy)
+        raise table.rejections.error(f"no column {name!r} for {field}", remedy, line=1)
 
 
-def _attribute(column: pa.ChunkedArray, rows: npt.NDArray[np.bool_] | None) -> pd.Series:
+def _attribute(column: pa.ChunkedArray, rows: BoolArray | None) -> pd.Series:
     column = column if rows is None else column.filter(pa.array(rows))
     if _is_text(column):
         return attribute_column(category(column))
@@ -441,6 +425,4 @@ def with_key(table: TextTable, key: str, field: str) -> TextTable:
         pc.cast(pc.if_else(pc.equal(text, ""), pa.scalar(None, text.type), text), pa.large_string()) for text in texts
     ]
     joined = pc.binary_join_element_wise(*texts, pa.scalar(_JOINED[field], pa.large_string()))
-    return TextTable(
-        table.header, {**table.columns, key: pa.chunked_array([joined])}, table.rejections, table.rows_read, table.notes
-    )
+    return replace(table, columns={**table.columns, key: pa.chunked_array([joined])})

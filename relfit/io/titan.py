@@ -8,7 +8,6 @@ lifetime is the sum of its stays; the option ``outcome`` says which ended in a f
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.errors import ArgumentError
@@ -52,7 +51,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str 
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the Titan GPU CSV")
     zone, rejections = check_zone(timezone, _TIMEZONE), table.rejections
-    further = table["insert"] == ""
+    further, out, events = table["insert"] == "", table["out"], table["event"]
     seconds = as_numbers(table["duration"])
     insert, remove = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))
     insert, remove, _, _ = spans(insert, remove, zone, seconds)
@@ -62,28 +61,13 @@ def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str 
     rejections.reject(~further & ~np.isfinite(seconds), "no duration", "duration")
     rejections.reject(~further & (seconds < 0), "a negative duration", "duration")
     rejections.reject(~further & (remove < insert).to_numpy(), "removed before it was inserted", "remove")
-    rejections.reject(~further & ~np.isin(table["out"], ("TRUE", "FALSE")), "neither TRUE nor FALSE", "out")
-    rejections.reject(~np.isin(table["event"], ("", "DBE", "OTB")), "neither DBE nor OTB", "event")
-    rejections.reject(further & (table["event"] == ""), "neither a stay nor an event", "event")
+    rejections.reject(~further & ~np.isin(out, ("TRUE", "FALSE")), "neither TRUE nor FALSE", "out")
+    rejections.reject(~np.isin(events, ("", "DBE", "OTB")), "neither DBE nor OTB", "event")
+    rejections.reject(further & (events == ""), "neither a stay nor an event", "event")
     serial, owner = np.unique(np.where(rejections.kept, table["SN"], ""), return_inverse=True)
     stays = np.bincount(owner[rejections.kept & ~further], minlength=serial.size)
     rejections.reject(rejections.kept & (stays[owner] == 0), "an event of a GPU without a stay", "SN")
     good = rejections.settle(strict)
-    return _assemble(table, content, good, further, insert, remove, seconds, zone, text.notes, outcome)
-
-
-def _assemble(
-    table: TextTable,
-    content: Content,
-    good: npt.NDArray[np.bool_],
-    further: npt.NDArray[np.bool_],
-    insert: pd.Series,
-    remove: pd.Series,
-    seconds: npt.NDArray[np.float64],
-    zone: str,
-    text_notes: tuple[str, ...],
-    outcome: str,
-) -> FailureLog:
     rows = pd.DataFrame(
         {
             "node": table["SN"],
@@ -91,17 +75,19 @@ def _assemble(
             "insert": insert,
             "remove": remove,
             "hours": np.where(further, 0.0, seconds / _SECONDS_PER_HOUR),
-            "out": table["out"] == "TRUE",
-            "event": table["event"] != "",
-            "cause": np.select(
-                [table["event"] == "DBE", table["event"] == "OTB", table["out"] == "TRUE"],
-                ["dbe", "otb", "removed"],
-                "",
-            ),
-            "line": table.rejections.lines,
+            "out": out == "TRUE",
+            "event": events != "",
+            "cause": np.select([events == "DBE", events == "OTB", out == "TRUE"], ["dbe", "otb", "removed"], ""),
+            "line": rejections.lines,
             "further": further,
         }
     )[good].reset_index(drop=True)
+    return _assemble(rows, table, content, zone, text.notes, outcome)
+
+
+def _assemble(
+    rows: pd.DataFrame, table: TextTable, content: Content, zone: str, text_notes: tuple[str, ...], outcome: str
+) -> FailureLog:
     place = rows["location"].str.extract(_PLACE).astype(float)
     integers = {name: int for name in place.columns if place[name].notna().all()}
     rows = pd.concat([rows, place.astype(integers)], axis=1)
@@ -116,13 +102,8 @@ def _assemble(
         attributes={name: failures[name].reset_index(drop=True) for name in places},
     )
     stays = rows[~rows["further"]]
-    lives = rows.groupby("node", sort=True).agg(
-        duration=("hours", "sum"),
-        out=("out", "any"),
-        event=("event", "any"),
-        line=("line", "min"),
-        left=("remove", "max"),
-    )
+    summaries = {"hours": "sum", "out": "any", "event": "any", "line": "min", "remove": "max"}
+    lives = rows.groupby("node", sort=True).agg(summaries)
     observed = lives["out"] & lives["event"] if outcome == "out_with_event" else lives["out"] | lives["event"]
     # an event is preferred to a removal; the last one ended the life
     last = failures[(failures["cause"] != "removed") | (outcome == "out_or_event")]
@@ -135,7 +116,7 @@ def _assemble(
     lifetimes = lifetimes_frame(
         system=["titan"] * count,
         node=lives.index.to_numpy(),
-        duration=lives["duration"].to_numpy(),
+        duration=lives["hours"].to_numpy(),
         observed=observed.to_numpy(),
         line=lives["line"].to_numpy(),
         attributes={**where, "cause": cause.to_numpy()},
@@ -144,7 +125,7 @@ def _assemble(
         system=["titan"] * count,
         node=lives.index.to_numpy(),
         entered=entered.reindex(lives.index).reset_index(drop=True),
-        left=lives["left"].reset_index(drop=True),
+        left=lives["remove"].reset_index(drop=True),
         entered_known=True,
         left_known=True,
         declared=True,
@@ -163,7 +144,7 @@ def _assemble(
     unplaced = int(place["column"].isna().sum())
     if unplaced:
         notes.append(f"{unplaced} rows have a location that could not be parsed")
-    source = source_of(content, _NAME, table.rows_read, int(good.sum()), zone, notes)
+    source = source_of(content, _NAME, table.rows_read, len(rows), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)
 

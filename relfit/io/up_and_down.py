@@ -7,54 +7,18 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, ObjectArray
 from relfit.base.numeric.ordering import changes
 
 DOWN = (
-    "down",
-    "offline",
-    "fail",
-    "failed",
-    "failure",
-    "unavailable",
-    "dead",
-    "unreachable",
-    "outage",
-    "lost",
-    "start",
-    "begin",
-    "opened",
-    "firing",
-    "remove",
-    "removed",
-    "not_ready",
-    "notready",
+    *("down", "offline", "fail", "failed", "failure", "unavailable", "dead", "unreachable", "outage", "lost"),
+    *("start", "begin", "opened", "firing", "remove", "removed", "not_ready", "notready"),
 )
 UP = (
-    "up",
-    "online",
-    "ok",
-    "available",
-    "alive",
-    "repaired",
-    "recovered",
-    "recovery",
-    "restored",
-    "healthy",
-    "resumed",
-    "returned",
-    "end",
-    "finish",
-    "resolved",
-    "closed",
-    "cleared",
-    "add",
-    "added",
-    "ready",
+    *("up", "online", "ok", "available", "alive", "repaired", "recovered", "recovery", "restored", "healthy"),
+    *("resumed", "returned", "end", "finish", "resolved", "closed", "cleared", "add", "added", "ready"),
 )
-
 _TURNS = ("start", "begin", "opened", "end", "finish", "resolved", "closed", "cleared", "restored", "recovered")
 
 
@@ -73,9 +37,7 @@ class StateOutages:
     repeated: int
 
 
-def states(
-    words: npt.NDArray[np.object_], down: Collection[str] = (), up: Collection[str] = ()
-) -> tuple[BoolArray, BoolArray]:
+def states(words: ObjectArray, down: Collection[str] = (), up: Collection[str] = ()) -> tuple[BoolArray, BoolArray]:
     """Which texts say that a node is down, and which say that it is down or up.
 
     In texts of several words, those of `DOWN` and `UP` decide; where these differ, the last one if it says that
@@ -109,16 +71,7 @@ def _says(text: str, down: Collection[str], up: Collection[str]) -> bool | None:
 
 
 def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:
-    """Outages from the first record of down to the next of up.
-
-    Parameters
-    ----------
-    node : ndarray of int, shape (records,)
-        Number of the node of each record.
-    time : ndarray of int, shape (records,)
-        Its time; records of one instant count in their order.
-    down : ndarray of bool, shape (records,)
-        Whether it says down.
+    """Outages from the first record of `down` to the next of up; those of a `node` at one instant count in their order.
 
     Examples
     --------

@@ -33,13 +33,7 @@ _NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Rules:
-    """Which durations count; `FailureLog.ttf` describes each.
-
-    Raises
-    ------
-    ArgumentError
-        For a value that is not among the choices.
-    """
+    """Which durations count; `FailureLog.ttf` describes each. An `ArgumentError` for a value that is no choice."""
 
     censor: bool = True
     origin: str = "failure"
@@ -60,15 +54,10 @@ class Rules:
 class Durations:
     """Durations, and the records of the log that they came from.
 
-    Attributes
-    ----------
-    lives : LifeData
-    begun : ndarray of int, shape (n,)
-        For each duration the position in ``log.events`` of its outage (times to repair), or of the failure or outage
-        with which it began (times to failure), -1 where it began with the observation. Where the source gives
-        durations itself, the position in ``log.lifetimes``.
-    ended : ndarray of int, shape (n,)
-        The same for the failure with which a time to failure ended, -1 where it is censored.
+    For each duration ``begun`` is the position in ``log.events`` of its outage (times to repair), or of the failure or
+    outage with which it began (times to failure), -1 where it began with the observation; ``ended`` is that of the
+    failure with which a time to failure ended, -1 where it is censored. Where the source gives durations itself, both
+    are positions in ``log.lifetimes``.
     """
 
     lives: LifeData
@@ -126,15 +115,9 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     """Times to failure from each cause, one group for every group and cause.
 
     In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
-    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a column that
-    events do not have, or a log that gives durations without dates.
-
-    Parameters
-    ----------
-    column : str
-        Column of events with the cause, such as ``cause``. A missing value is a cause of its own, ``unknown``.
-    per, rules
-        As for `times_to_failure`.
+    the cause-specific hazards, and in series the distribution of all failures. The `column` of events with the cause is
+    such as ``cause``; a missing value is a cause of its own, ``unknown``. An `ArgumentError` for a column that events
+    do not have, or a log that gives durations without dates.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to distinguish causes by")

@@ -229,10 +229,7 @@ class FailureLog(Tables):
         cut.loc[before, ["start", "start_cut"]] = first, True
         cut.loc[after, ["end", "end_cut"]] = last, True
         window = Window(
-            first,
-            last,
-            self.window.start_known or first > self.window.start,
-            self.window.end_known or not whole_end,
+            first, last, self.window.start_known or first > self.window.start, self.window.end_known or not whole_end
         )
         source = replace(part.source, notes=part.source.notes_of(cut))
         return replace(part, events=cut, window=window, source=source)

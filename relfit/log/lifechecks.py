@@ -34,12 +34,8 @@ def checked(lives: Any) -> dict[str, Any]:
         where = f"group {lives.groups[group]!r}, row {row - int(lives.offsets[group])}"
         raise DataError(f"{named} in {where}, {why} ({int(bad.sum())} such in all)", remedy=remedy)
 
-    reject(
-        ~(lengths >= 0.0) | np.isinf(lengths),
-        "duration {}",
-        (lengths,),
-        "is not a finite number of hours that is zero or more",
-    )
+    bad = ~(lengths >= 0.0) | np.isinf(lengths)
+    reject(bad, "duration {}", (lengths,), "is not a finite number of hours that is zero or more")
     ends = np.where(lives.observed, lengths, np.inf if lives.upper is None else lives.upper)
     reject(~(ends >= lengths), "interval from {} to {}", (lengths, ends), "has its ends exchanged or one missing")
     observed = lives.observed | (ends == lengths)
@@ -79,12 +75,8 @@ def checked(lives: Any) -> dict[str, Any]:
         arrays["limit"] = np.where(~observed & np.isinf(ends), lengths, limit)
     if lives.weights is not None:
         weights: FloatArray = np.asarray(lives.weights, dtype=np.float64)
-        reject(
-            ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53),
-            "weight {:g}",
-            (weights,),
-            "is not a whole number that is zero or more",
-        )
+        bad = ~(weights >= 0.0) | (weights != np.floor(weights)) | (weights > 2**53)
+        reject(bad, "weight {:g}", (weights,), "is not a whole number that is zero or more")
         arrays["weights"] = weights.astype(np.int64) if np.any(weights != 1.0) else None
     return arrays
 
@@ -127,7 +119,7 @@ def reject_columns(names: Collection[object]) -> None:
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)
 
 
-def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+def as_flags(observed: npt.ArrayLike) -> BoolArray:
     """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0."""
     values = as_column("observed", observed)
     numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")

@@ -114,12 +114,7 @@ class LifeData(Result, Ragged):
 
     @classmethod
     def from_groups(
-        cls,
-        durations: Groups,
-        observed: Groups | None = None,
-        *,
-        measure: str = "life",
-        **further: Groups | None,
+        cls, durations: Groups, observed: Groups | None = None, *, measure: str = "life", **further: Groups | None
     ) -> LifeData:
         """Durations from one array per group.
 
@@ -195,12 +190,7 @@ class LifeData(Result, Ragged):
 
     @classmethod
     def from_intervals(
-        cls,
-        lower: npt.ArrayLike,
-        upper: npt.ArrayLike,
-        *,
-        measure: str = "life",
-        **further: npt.ArrayLike | None,
+        cls, lower: npt.ArrayLike, upper: npt.ArrayLike, *, measure: str = "life", **further: npt.ArrayLike | None
     ) -> LifeData:
         """Durations known to have ended in ``(lower, upper]``, as inspections give them; one or two dimensions.
 
@@ -299,9 +289,7 @@ class LifeData(Result, Ragged):
     @property
     def n_intervals(self) -> IntArray:
         """Durations in each group that ended within an interval (left censoring included), shape (groups,)."""
-        if self.upper is None:
-            return np.zeros(self.n_groups, dtype=np.int64)
-        return self._count(~self.observed & (self.upper < np.inf))
+        return self._count(None if self.upper is None else ~self.observed & (self.upper < np.inf))
 
     @property
     def n_zeros(self) -> IntArray:
@@ -322,14 +310,12 @@ class LifeData(Result, Ragged):
     @property
     def n_stationary(self) -> IntArray:
         """Durations in each group that were in progress at an unknown age, shape (groups,)."""
-        if self.stationary is None:
-            return np.zeros(self.n_groups, dtype=np.int64)
         return self._count(self.stationary)
 
     @property
     def n_late(self) -> IntArray:
         """Durations in each group that entered after age zero (left truncation), shape (groups,)."""
-        return np.zeros(self.n_groups, dtype=np.int64) if self.entry is None else self._count(self.entry > 0.0)
+        return self._count(None if self.entry is None else self.entry > 0.0)
 
     def from_age_known(self) -> LifeData:
         """The durations whose age is known: all but the stationary ones."""
@@ -344,7 +330,9 @@ class LifeData(Result, Ragged):
         """Hours by which each had ended: its duration if observed, infinite if right-censored, shape (n,)."""
         return np.where(self.observed, self.durations, np.inf) if self.upper is None else self.upper
 
-    def _count(self, chosen: BoolArray) -> IntArray:
+    def _count(self, chosen: BoolArray | None) -> IntArray:
+        if chosen is None:
+            return np.zeros(self.n_groups, dtype=np.int64)
         return self._sum(chosen if self.weights is None else chosen * self.weights).astype(np.int64)
 
     def _sum(self, values: npt.NDArray[np.number | np.bool_]) -> FloatArray:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FEWEST, in_nodes, step_of
 from relfit.base.numeric.ordering import order_in_groups
@@ -29,16 +28,9 @@ _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLU
 class Watched:
     """From when to when each group was watched. Instants are nanoseconds since 1970, UTC.
 
-    Attributes
-    ----------
-    groups : pandas.Index, shape (groups,)
-        Labels in natural order, (system, node) by node.
-    entered, left : ndarray of int, shape (groups,)
-        From the first node's beginning to the last node's end.
-    entered_known : ndarray of bool, shape (groups,)
-        Whether all nodes of the group were installed when their observation began.
-    left_known : ndarray of bool, shape (groups,)
-        Whether the end is declared, rather than the last instant seen.
+    ``groups`` has labels in natural order, (system, node) by node. ``entered`` and ``left`` go from the first node's
+    beginning to the last node's end; ``entered_known`` says that all nodes of the group were installed when their
+    observation began, ``left_known`` that the end is declared, rather than the last instant seen.
     """
 
     groups: pd.Index
@@ -89,13 +81,12 @@ class Outages(Watched):
     end_known : ndarray of bool, shape (n,)
         Whether any record of the outage says when it ended.
     start_cut, end_cut : ndarray of bool, shape (n,)
-        Whether it was already going on when observation began (then it is no failure of this log), or still was when
-        observation ended.
+        Whether it was already going on when observation began (then it is no failure of this log), or still was when it
+        ended.
     joined : ndarray of int, shape (groups,)
         Records that belong to an outage that was going on already.
     without_group : ndarray of int
-        Positions in ``log.events`` of the records in no group: those that name no node (outages of whole systems), or
-        have no value to group by.
+        Positions in ``log.events`` of the records in no group, which name no node or have no value to group by.
     notes : tuple of str
         Rules that were applied.
     """
@@ -213,17 +204,11 @@ def clock_step(log: Tables) -> int:
 
 
 def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
-    """Which outages with an end say how long repairs take.
+    """Which outages with an end say how long repairs take; `step` is `clock_step`.
 
     Those that took time. Where the clock's step is a tenth of their mean or more, those of no length too: they were
     shorter than a step, and without them the mean is too long (with them it is right if the clock rounds starts and
     ends alike).
-
-    Parameters
-    ----------
-    hours : ndarray, shape (outages,)
-    step : int
-        Nanoseconds, of `clock_step`.
 
     Examples
     --------
@@ -410,7 +395,7 @@ def _watched(
     return entered, left, entered_known, left_known
 
 
-def node_values(log: Tables, column: str, nodes: pd.Index) -> npt.NDArray[np.object_]:
+def node_values(log: Tables, column: str, nodes: pd.Index) -> ObjectArray:
     """The population's value of a column for each of these (system, node) labels, None for nodes it does not list."""
     listed = pairs(log.population)
     first = ~listed.duplicated()

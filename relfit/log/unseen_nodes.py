@@ -12,12 +12,7 @@ _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 def unseen(once: int, twice: int, named: int, listed: int) -> int:
     """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
 
-    Parameters
-    ----------
-    once, twice, named : int
-        Nodes with one record, with two, with any.
-    listed : int
-        These and the nodes that are listed without a record.
+    `named` are nodes with any record, `listed` these and the nodes that are listed without a record.
 
     Examples
     --------

@@ -18,26 +18,15 @@ _GRIZZLY_MACHINE = {"n_nodes": 1490, "timezone": "America/Denver"}
 class DataSet:
     """Files of a data set, and how they are read.
 
-    Parameters
-    ----------
-    what : str
-        What the data set holds.
-    base : str
-        Address in front of the files' names; a commit or a numbered version is part of it or of them.
-    files : mapping of str to str or None
-        SHA-256 by file; None where it is not known: then that of the first copy is kept, and later ones are checked.
-    read : str
-        The file, or the folder, that is read.
-    jobs : bool
-        Whether it is a list of jobs, not a failure log.
-    options : mapping
-        Options of the reader.
+    ``base`` is the address in front of the files' names; a commit or a numbered version is part of it or of them.
+    ``files`` has the SHA-256 of each; where it is None, that of the first copy is kept, and later ones are checked.
+    The ``folder`` is read or, without one, the only file, with the ``options`` of its reader.
     """
 
     what: str
     base: str
     files: Mapping[str, str | None]
-    read: str
+    folder: str = ""
     jobs: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
@@ -50,7 +39,6 @@ CATALOGUE = {
             "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz":
                 "ed32fd254a013df79f5f475f4eac85980f7229735e100ac427343ef449a75140",
         },
-        "reliability/LA-UR-05-7318-failure-data-1996-2005.csv.xz",
     ),
     "grid5000": DataSet(
         "availability of 1,288 nodes of Grid'5000, 2005 to 2006 (Failure Trace Archive, g5k_grid07)",
@@ -71,23 +59,18 @@ CATALOGUE = {
         "lifetimes of the GPUs of Titan, 2013 to 2019 (Ostrouchov et al., SC20)",
         _TITAN,
         {"data/gc_full.csv": "a1f29b9b9b67c1e8ef2370cbaf783e4eeb7ba9ccadc5511ca7056d8feeeefed8"},
-        "data/gc_full.csv",
     ),
     "grizzly2018": DataSet(
         "jobs of Grizzly at Los Alamos, January to November 2018 (LA-UR-18-30996)",
         _GRIZZLY,
         {"gr-slurm-logs_anon-LA-UR-18-30996/gr-slurm-logs_anon.gz": None},
-        "gr-slurm-logs_anon-LA-UR-18-30996/gr-slurm-logs_anon.gz",
         jobs=True,
         options=_GRIZZLY_MACHINE,
     ),
     "grizzly2022": DataSet(
         "jobs of Grizzly at Los Alamos, December 2021 to November 2022 (LA-UR-24-28033)",
         _GRIZZLY,
-        {
-            "gr-slurm-sacct_no_identifiers-LA-UR-24-28033/gr-slurm-sacct_no_identifiers-LA-UR-24-28033.tar.gz": None,
-        },
-        "gr-slurm-sacct_no_identifiers-LA-UR-24-28033/gr-slurm-sacct_no_identifiers-LA-UR-24-28033.tar.gz",
+        {"gr-slurm-sacct_no_identifiers-LA-UR-24-28033/gr-slurm-sacct_no_identifiers-LA-UR-24-28033.tar.gz": None},
         jobs=True,
         options=_GRIZZLY_MACHINE,
     ),
@@ -95,14 +78,12 @@ CATALOGUE = {
         "jobs of the CM-5 of Los Alamos, 1994 to 1996 (Parallel Workloads Archive, cleaned log 4.1)",
         _ARCHIVE,
         {"l_lanl_cm5/LANL-CM5-1994-4.1-cln.swf.gz": None},
-        "l_lanl_cm5/LANL-CM5-1994-4.1-cln.swf.gz",
         jobs=True,
     ),
     "sdsc-blue": DataSet(
         "jobs of Blue Horizon at San Diego, 2000 to 2003 (Parallel Workloads Archive, cleaned log 4.2)",
         _ARCHIVE,
         {"l_sdsc_blue/SDSC-BLUE-2000-4.2-cln.swf.gz": None},
-        "l_sdsc_blue/SDSC-BLUE-2000-4.2-cln.swf.gz",
         jobs=True,
         options={"processors_per_node": 1},
     ),

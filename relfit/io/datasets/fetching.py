@@ -152,7 +152,7 @@ def _read(chosen: DataSet, folder: Path) -> FailureLog | Workload:
     from relfit.io import read
     from relfit.io.workloads import read_workload
 
-    path = folder / chosen.read
+    path = folder / (chosen.folder or next(iter(chosen.files)))
     if not chosen.jobs:
         return read(path)
     if path.name.endswith(_TAR):

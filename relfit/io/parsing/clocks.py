@@ -21,14 +21,8 @@ def same_clock(
 ) -> list[str]:
     """A note where times without a zone are taken as UTC because the others are; a `ReadError` where those are not.
 
-    Parameters
-    ----------
-    columns : mapping of str to pyarrow array
-    seen : mapping of str to set of bool
-        For each column of times whether some name a zone (True), and whether some name none (False).
-    zone : str or None
-        What the user says: then there is no question.
-    path : Path
+    `seen` tells for each column of times whether some name a zone (True), and whether some name none (False). With a
+    `zone` that the user says there is no question.
 
     Examples
     --------

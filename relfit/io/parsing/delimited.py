@@ -8,14 +8,12 @@ from itertools import count
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from relfit.base.arrays import BoolArray, IntArray
-from relfit.base.errors import ReadError
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import Text
 
@@ -67,7 +65,7 @@ def read_delimited(
         if apart and (passed[first] or apart[0][0] <= first):  # a column name over several lines
             fields = [" ".join(name.split()) for name in apart.pop(0)[1]]
         elif passed[first]:
-            raise ReadError("the file holds no table", path=text.path, remedy="check how it was written")
+            raise text.error("the file holds no table", "check how it was written")
         else:
             quoting: Any = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
             csv.field_size_limit(10 * _LONGEST)
@@ -86,7 +84,7 @@ def read_delimited(
     wanted = [i for i, name in enumerate(header) if only is None or name in only] or [0]
     table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
     if table.num_rows + len(ragged) != numbers.size:  # Arrow joins lines where text follows a closing quote
-        torn = np.array([_is_torn(line_at(i).decode(), delimiter) for i in numbers.tolist()])
+        torn = np.array([_one_row([line_at(i).decode()], delimiter) is None for i in numbers.tolist()])
         odd += [(line, _TORN) for line in (numbers[torn] + 1).tolist()]
         numbers = numbers[~torn]
         table, ragged = _parsed(_rows(text.data, ends, numbers), width, wanted, delimiter, quoted, text)
@@ -130,11 +128,8 @@ def _line_ends(text: Text) -> IntArray:
     ends: IntArray = np.concatenate(parts)
     long = np.flatnonzero(np.diff(ends, prepend=-1) > _LONGEST)
     if long.size:
-        raise ReadError(
-            "a field is longer than a million characters",
-            path=text.path,
-            line=int(long[0]) + 1,
-            remedy="check that this is a table",
+        raise text.error(
+            "a field is longer than a million characters", "check that this is a table", line=int(long[0]) + 1
         )
     return ends
 
@@ -170,7 +165,7 @@ def _names(text: Text, fields: Sequence[str]) -> tuple[str, ...]:
     repeated = repeated[repeated.duplicated() & (repeated != "")]
     if len(repeated):
         name = str(repeated.iloc[0])[:40]
-        raise ReadError(f"two columns are called {name!r}", path=text.path, line=1, remedy="give each its own name")
+        raise text.error(f"two columns are called {name!r}", "give each its own name", line=1)
     names, taken = list(header), set(header)
     for i in [i for i, name in enumerate(header) if not name and i > 0]:  # the first column may hold row numbers
         names[i] = next(name for k in count(1) if (name := f"column {i + 1}" + f" ({k})" * (k > 1)) not in taken)
@@ -201,7 +196,7 @@ def _odd_quotes(
         line, row = int(odd_lines[i]), None
         if i + 1 < odd_lines.size and odd_lines[i + 1] - line < _MOST_LINES:
             last = int(odd_lines[i + 1])
-            row = _one_row(data[starts[line] : ends[last]].decode(), delimiter, width)
+            row = _one_row(data[starts[line] : ends[last]].decode().splitlines(keepends=True), delimiter, width)
         if row is not None:
             width = len(row)
             rows.append((line + 1, row))
@@ -214,19 +209,13 @@ def _odd_quotes(
     return rows, unclosed, np.concatenate(removed)
 
 
-def _one_row(lines: str, delimiter: str, width: int | None) -> list[str] | None:
+def _one_row(lines: list[str], delimiter: str, width: int | None = None) -> list[str] | None:
+    """The fields of lines that are one row, of this many fields; None where they are not."""
     try:
-        rows = list(csv.reader(lines.splitlines(keepends=True), delimiter=delimiter, strict=True))
+        rows = list(csv.reader(lines, delimiter=delimiter, strict=True))
     except csv.Error:
         return None
     return rows[0] if len(rows) == 1 and width in (None, len(rows[0])) else None
-
-
-def _is_torn(line: str, delimiter: str) -> bool:
-    try:
-        return len(list(csv.reader([line], delimiter=delimiter, strict=True))) != 1
-    except csv.Error:
-        return True
 
 
 def _parsed(
@@ -243,20 +232,21 @@ def _parsed(
 
     if not body.size:
         return pa.table({name: pa.chunked_array([], pa.string()) for name in chosen}), []
-    few = _few_kinds(body, names, chosen, delimiter, quoted)
-    kinds = {name: pa.dictionary(pa.int32(), pa.string()) if name in few else pa.string() for name in chosen}
+    parsing = arrow_csv.ParseOptions(
+        delimiter=delimiter,
+        quote_char='"' if quoted else False,
+        invalid_row_handler=passed_over,
+        ignore_empty_lines=len(names) > 1,
+    )
+    few = _few_kinds(body, names, chosen, parsing)
+    ragged.clear()
     try:
         table = arrow_csv.read_csv(
             pa.BufferReader(body),
             read_options=arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK, use_threads=False),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter,
-                quote_char='"' if quoted else False,
-                invalid_row_handler=passed_over,
-                ignore_empty_lines=len(names) > 1,
-            ),
+            parse_options=parsing,
             convert_options=arrow_csv.ConvertOptions(
-                column_types=kinds,
+                column_types={n: pa.dictionary(pa.int32(), pa.string()) if n in few else pa.string() for n in chosen},
                 include_columns=chosen,
                 strings_can_be_null=True,
                 null_values=[""],
@@ -264,24 +254,19 @@ def _parsed(
             ),
         )
     except (pa.ArrowException, pa.ArrowInvalid) as error:
-        raise ReadError(f"this is not a table ({error})", path=text.path, remedy="check how it was written") from None
+        raise text.error(f"this is not a table ({error})", "check how it was written") from None
     return pa.table([_trimmed(column) for column in table.columns], names=chosen), ragged
 
 
-def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], delimiter: str, quoted: bool) -> set[str]:
+def _few_kinds(body: pa.Buffer, names: list[str], chosen: list[str], parsing: arrow_csv.ParseOptions) -> set[str]:
     """Columns of few distinct texts, by the first rows."""
-    head = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes()
-    head = head[: head.rfind(b"\n") + 1] or head
+    head, texts = body.slice(0, min(body.size, _SAMPLE * 50)).to_pybytes(), dict.fromkeys(names, pa.string())
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(head),
+            pa.BufferReader(head[: head.rfind(b"\n") + 1] or head),
             read_options=arrow_csv.ReadOptions(column_names=names, use_threads=False, block_size=1 << 24),
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter, quote_char='"' if quoted else False, invalid_row_handler=lambda _: "skip"
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                include_columns=chosen, column_types=dict.fromkeys(names, pa.string())
-            ),
+            parse_options=parsing,
+            convert_options=arrow_csv.ConvertOptions(include_columns=chosen, column_types=texts),
         )
     except pa.ArrowException:
         return set()
@@ -303,9 +288,7 @@ def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
 
 
-def _with_rows(
-    table: pa.Table, numbers: npt.NDArray[np.int64], apart: list[tuple[int, list[str]]]
-) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _with_rows(table: pa.Table, numbers: IntArray, apart: list[tuple[int, list[str]]]) -> tuple[pa.Table, IntArray]:
     """The table with further rows, in the order of their lines."""
     fields = list(zip(*(row for _, row in apart), strict=True))
     further = [pa.array([value.strip() or None for value in values], pa.string()) for values in fields]

@@ -35,7 +35,7 @@ _BYTE_ORDER_MARKS = (
 )
 MAX_SIZE = 8 << 30
 """Largest size of a decompressed file that is read at once, in bytes."""
-_MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
+_MAGIC = {"gz": b"\x1f\x8b", "bz2": b"BZh", "xz": b"\xfd7zXZ\x00", "zst": b"\x28\xb5\x2f\xfd"}
 _ZIP = b"PK\x03\x04"
 _HEAD = 65_536
 _BLOCK = 1 << 20
@@ -44,24 +44,24 @@ _ALWAYS = 256 << 20  # bytes: any file may expand to this
 _DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
 
 
-class Content:
-    """The decompressed content of a file, read on first use.
+class FromFile:
+    """What comes from one file, which its errors name."""
 
-    Parameters
-    ----------
-    path : Path
-        The file; with `member`, the zip archive that holds it.
-    data : bytes, optional
-        The content, where it is known already.
-    member : str, optional
-        Name within a zip archive.
-    max_size : int, optional
-        Largest size of `data` in bytes; by default `MAX_SIZE` and, above 256 MiB, a thousand times the size on disk.
+    path: Path
 
-    Attributes
-    ----------
-    frame : DataFrame or None
-        A table in memory, which has no bytes.
+    def error(
+        self, what: str, remedy: str | None = None, *, line: int | None = None, column: str | None = None
+    ) -> ReadError:
+        """An error in this file, to be raised."""
+        return ReadError(what, path=self.path, line=line, column=column, remedy=remedy)
+
+
+class Content(FromFile):
+    """The decompressed content of a file, read on first use; a `ReadError` when the file is damaged or too large.
+
+    `path` is the file or, with a `member`, the zip archive that holds it; `data` its content, where it is known
+    already; `max_size` its largest size in bytes, by default `MAX_SIZE` and, above 256 MiB, a thousand times the size
+    on disk. ``frame`` is a table in memory, which has no bytes.
     """
 
     def __init__(
@@ -81,13 +81,7 @@ class Content:
 
     @property
     def data(self) -> bytes:
-        """All of it.
-
-        Raises
-        ------
-        ReadError
-            When it is more than the limit, or the file is cut short or damaged.
-        """
+        """All of it."""
         if self._data is None:
             limit = MAX_SIZE if self.max_size is None else self.max_size
             buffer = io.BytesIO()  # its content is returned without a copy
@@ -99,13 +93,7 @@ class Content:
         return self._data
 
     def seekable(self) -> Any:
-        """The content as a file of Arrow; from the disk, not from memory, where it is not compressed.
-
-        Raises
-        ------
-        ReadError
-            As for `data`.
-        """
+        """The content as a file of Arrow; from the disk, not from memory, where it is not compressed."""
         if self._data is not None or self.compression is not None or self.member is not None:
             return pa.BufferReader(self.data)
         try:
@@ -117,7 +105,7 @@ class Content:
                 self._digest = digest.hexdigest()
                 file.seek(0)
         except OSError as error:
-            raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
+            raise self.error(f"this file cannot be read ({error})", "try again") from None
         return file
 
     def forget(self) -> None:
@@ -125,13 +113,7 @@ class Content:
         self._data = None if self._digest else self._data
 
     def blocks(self) -> Iterator[bytes]:
-        """The content block by block, in bounded memory.
-
-        Raises
-        ------
-        ReadError
-            When the file is damaged, or without `max_size` expands more than a thousandfold.
-        """
+        """The content block by block, in bounded memory; without `max_size` it may not expand a thousandfold."""
         if self._data is not None:
             yield from (self._data[i : i + _BLOCK] for i in range(0, len(self._data), _BLOCK))
             return
@@ -157,11 +139,9 @@ class Content:
                     self._digest = digest.hexdigest()
         except _DAMAGES as error:
             if self.compression is None:
-                raise ReadError(f"this file cannot be read ({error})", path=self.path, remedy="try again") from None
-            raise ReadError(
-                f"the {self.compression} archive is cut short or damaged",
-                path=self.path,
-                remedy="fetch or compress the file again",
+                raise self.error(f"this file cannot be read ({error})", "try again") from None
+            raise self.error(
+                f"the {self.compression} archive is cut short or damaged", "fetch or compress the file again"
             ) from None
 
     def _expanded(self, raw: io.BufferedReader, chunks: Iterator[bytes]) -> Iterator[bytes]:
@@ -174,21 +154,21 @@ class Content:
             self._digest = hashlib.file_digest(raw, "sha256").hexdigest()
             return
         first = next(chunks, b"")
-        self.compression = next((name for magic, name in _MAGIC.items() if first.startswith(magic)), None)
+        self.compression = next((name for name, magic in _MAGIC.items() if first.startswith(magic)), None)
         if self.compression is None:
             yield first
             yield from chunks
         elif self.compression == "zst":
-            yield from _zstd(first, chunks)
+            with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
+                while block := stream.read(_BLOCK):
+                    yield block
         else:
-            yield from _streams(_DECOMPRESSORS[self.compression], first, chunks)
+            yield from _streams(self.compression, first, chunks)
 
     def _too_large(self, size: int) -> ReadError:
         how = f"expands to more than {size / 1e9:.3g} GB" if self.compression else f"has more than {size / 1e9:.3g} GB"
-        return ReadError(
-            f"the content {how}",
-            path=self.path,
-            remedy=Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB"),
+        return self.error(
+            f"the content {how}", Remedy("raise the limit with max_size", "raise the limit with --max-size 32GB")
         )
 
     def first_line(self, limit: int = _HEAD) -> str:
@@ -300,17 +280,12 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
             content.head = bytes(head[:_HEAD])
         if not content.head:
             what = "empty once decompressed" if content.compression else "empty"
-            raise ReadError(f"the file is {what}", path=content.path, remedy="check how it was written or fetched")
+            raise content.error(f"the file is {what}", "check how it was written or fetched")
     return contents
 
 
 def size_in_bytes(text: str | float) -> int:
-    """Bytes from a number or a text such as ``"8GB"``.
-
-    Raises
-    ------
-    ArgumentError
-        For a text that names no number of bytes.
+    """Bytes from a number or a text such as ``"8GB"``; an `ArgumentError` for another text.
 
     Examples
     --------
@@ -358,39 +333,27 @@ def _nearby(place: Path) -> str:
 
 
 _Decompressor: TypeAlias = "bz2.BZ2Decompressor | lzma.LZMADecompressor | _Decompress"
-_DECOMPRESSORS: dict[str, tuple[bytes, Callable[[], _Decompressor]]] = {
-    "gz": (b"\x1f\x8b", lambda: zlib.decompressobj(wbits=31)),
-    "bz2": (b"BZh", bz2.BZ2Decompressor),
-    "xz": (b"\xfd7zXZ\x00", lzma.LZMADecompressor),
+_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+    "gz": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
 }
 
 
-def _streams(kind: tuple[bytes, Callable[[], _Decompressor]], first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _streams(kind: str, rest: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """All streams of a file in turn; zeros between and after them are padding."""
-    magic, make = kind
-    rest, more = first, True
-    while True:
-        decompressor = make()
+    while rest:
+        if not rest.startswith(_MAGIC[kind]):
+            raise EOFError  # other data follows, which would be lost
+        decompressor = _DECOMPRESSORS[kind]()
         while not decompressor.eof:
-            if not rest:
-                rest = next(chunks, b"")
-                more = bool(rest)
-                if not more:
-                    raise EOFError
+            if not (rest := rest or next(chunks, b"")):
+                raise EOFError
             yield from _bounded(decompressor, rest)
             rest = decompressor.unused_data
-        while True:
-            rest = rest.lstrip(b"\x00")
-            if len(rest) >= len(magic):
-                break
-            chunk = next(chunks, b"")
-            if not chunk:
-                break
-            rest += chunk
-        if not rest:
-            return
-        if not rest.startswith(magic):
-            raise EOFError  # other data follows, which would be lost
+        rest = rest.lstrip(b"\x00")
+        while len(rest) < len(_MAGIC[kind]) and (chunk := next(chunks, b"")):
+            rest = (rest + chunk).lstrip(b"\x00")
 
 
 def _bounded(decompressor: _Decompressor, chunk: bytes) -> Iterator[bytes]:
@@ -422,9 +385,3 @@ class _Chunks(io.RawIOBase):
         view[:size] = self._rest[:size]
         self._rest = self._rest[size:]
         return size
-
-
-def _zstd(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    with pa.CompressedInputStream(pa.PythonFile(_Chunks(first, chunks), mode="r"), "zstd") as stream:
-        while block := stream.read(_BLOCK):
-            yield block

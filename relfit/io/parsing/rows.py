@@ -16,8 +16,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, ObjectArray
 from relfit.base.errors import ReadError
+from relfit.io.parsing.opening import FromFile
 from relfit.log.tables import REJECTED_COLUMNS
 
 _SHOWN = 200
@@ -38,26 +39,28 @@ def cell_text(value: pa.Scalar) -> str:
     return "" if cell is None else str(cell)
 
 
+def rejected_frame(rows: Sequence[tuple[str, int, str, str, str]]) -> pd.DataFrame:
+    """The table of rejected rows: file, line, column, reason and text of each."""
+    shown = [(*row[:-1], row[-1][:_SHOWN]) for row in rows]
+    frame = pd.DataFrame(shown, columns=list(REJECTED_COLUMNS))
+    return frame.astype({name: "int64" if name == "line" else object for name in REJECTED_COLUMNS})
+
+
 class NoRowsError(ReadError):
     """A file of the right form without a row."""
 
 
 @dataclass
-class Rejections:
+class Rejections(FromFile):
     """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
 
-    Parameters
-    ----------
-    path : Path
-    lines : ndarray of int, shape (rows,)
-        Line of each row in the file, from 1.
-    text_of : callable, or sequence of str
-        The text of a row by its index, for display.
+    ``lines`` has the line of each row in the file, from 1; ``text_of`` gives the text of a row by its index, for
+    display.
     """
 
     path: Path
-    lines: npt.NDArray[np.int64]
-    text_of: Callable[[int], str] | Sequence[str]
+    lines: IntArray
+    text_of: Callable[[int], str]
     extra: list[tuple[int, str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -89,7 +92,7 @@ class Rejections:
     def part(self, keep: BoolArray) -> Rejections:
         """The rejections of a part of the rows, and the lines that are no row."""
         places = np.flatnonzero(keep)
-        part = Rejections(self.path, self.lines[keep], lambda row: self._text(int(places[row])), self.extra)
+        part = Rejections(self.path, self.lines[keep], lambda row: self.text_of(int(places[row])), self.extra)
         number = np.full(self.lines.size, -1)
         number[places] = np.arange(places.size)
         for rows, column, reasons in self._found:
@@ -98,34 +101,23 @@ class Rejections:
             part._found.append((number[rows][hit], column, [reasons[i] for i in np.flatnonzero(hit)]))
         return part
 
-    def _text(self, row: int) -> str:
-        return self.text_of(row) if callable(self.text_of) else self.text_of[row]
-
     def close(self) -> None:
         """Fix the rejected rows, and release the source of their texts."""
         self._closed = self.frame()
-        self.text_of = ()
+        self.text_of = str
 
     def frame(self) -> pd.DataFrame:
         """The rejected rows, in the order of the file."""
         if self._closed is not None:
             return self._closed
         rejected = [
-            (int(self.lines[row]), column, reason, self._text(row))
+            (int(self.lines[row]), column, reason, self.text_of(row))
             for rows, column, reasons in self._found
             for row, reason in zip(rows.tolist(), reasons, strict=True)
         ]
-        rejected = sorted([*rejected, *self.extra], key=lambda item: item[0])
-        table = pd.DataFrame(
-            {
-                "file": pd.Series([str(self.path)] * len(rejected), dtype=object),
-                "line": pd.Series([item[0] for item in rejected], dtype="int64"),
-                "column": pd.Series([item[1] for item in rejected], dtype=object),
-                "reason": pd.Series([item[2] for item in rejected], dtype=object),
-                "text": pd.Series([item[3][:_SHOWN] for item in rejected], dtype=object),
-            }
+        return rejected_frame(
+            [(str(self.path), *item) for item in sorted([*rejected, *self.extra], key=lambda item: item[0])]
         )
-        return table[list(REJECTED_COLUMNS)]
 
     def settle(self, strict: bool) -> BoolArray:
         """Which rows are not rejected; a `ReadError` when all are or, for strict reading, when any row is."""
@@ -135,9 +127,7 @@ class Rejections:
             rejected = self.frame()
             first = rejected.iloc[0] if len(rejected) else None
             where = "" if first is None or not first["column"] else f"column {first['column']!r}: "
-            raise ReadError(
-                "every row was rejected", path=self.path, remedy=None if first is None else f"{where}{first['reason']}"
-            )
+            raise self.error("every row was rejected", None if first is None else f"{where}{first['reason']}")
         return self.kept
 
     def raise_first(self) -> None:
@@ -145,12 +135,11 @@ class Rejections:
         if not len(self):
             return
         first = self.frame().iloc[0]
-        raise ReadError(
+        raise self.error(
             str(first["reason"]),
-            path=self.path,
+            "correct the row, or read without strict to have it set apart",
             line=int(first["line"]),
             column=str(first["column"]) or None,
-            remedy="correct the row, or read without strict to have it set apart",
         )
 
 
@@ -164,7 +153,7 @@ class TextTable:
     rows_read: int
     notes: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> npt.NDArray[np.object_]:
+    def __getitem__(self, name: str) -> ObjectArray:
         """The values of a column as text, empty where missing."""
         text = pc.fill_null(as_text_array(self.columns[name]), "")
         return np.asarray(text.to_numpy(zero_copy_only=False), dtype=object)

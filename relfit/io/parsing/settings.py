@@ -15,18 +15,10 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document
 
 
 def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[str, Any]:
-    """The tables and values of a file, unchecked.
+    """The tables and values of a file of the kind toml, json or yaml, unchecked.
 
-    A `ReadError` when it cannot be read, is larger than 10 MB, or is not of this kind.
-
-    Parameters
-    ----------
-    path : str or Path
-    kind : {"toml", "json", "yaml"}
-    what : str
-        What the file holds, for messages.
-    remedy : str
-        What to do where it cannot be read.
+    `what` the file holds, and the `remedy` where it cannot be read, are for messages. A `ReadError` when it cannot be
+    read, is larger than 10 MB, or is not of this kind.
     """
     place = Path(path)
     try:
@@ -46,7 +38,7 @@ def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[s
 
 
 def settings_of_text(text: str, kind: str, what: str, path: Path | None = None) -> dict[str, Any]:
-    """The tables and values of a text; parameters and errors as for `read_settings`.
+    """The tables and values of a text, as `read_settings`.
 
     Examples
     --------

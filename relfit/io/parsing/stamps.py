@@ -7,7 +7,6 @@ the caller detects for a complete file.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -38,10 +37,8 @@ _FORMS = {
     ),
     "compact": r"^(?P<y>\d{4})(?P<m>\d{2})(?P<d>\d{2})(?:T?(?P<h>\d{2})(?P<n>\d{2})(?P<s>\d{2})?(?P<z>Z)?)?$",
 }
-_MONTHS = {
-    name: i
-    for i, name in enumerate(["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"], 1)
-}
+_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTHS = {name: i for i, name in enumerate(_NAMES, 1)}
 _DAYS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _NUMERIC = r"^(?P<d>\d{1,2})(?P<k>[-/.])(?P<m>\d{1,2})[-/.]\d{4}(?:[ T]|$)"
 _FIRST_YEAR, _LAST_YEAR = 1800, 2249
@@ -51,16 +48,9 @@ _NANOSECONDS = 1_000_000_000
 
 
 class Stamps:
-    """Points in time of a column of texts.
+    """Points in time of a column of texts: which are ``good``, and which of these name their zone (``absolute``).
 
-    Attributes
-    ----------
-    clock : ndarray of int64
-        Nanoseconds since 1970 on the clock that the text shows.
-    good : ndarray of bool
-        Which texts are points in time.
-    absolute : ndarray of bool
-        Which of them name their zone; `clock` is UTC for those.
+    ``clock`` has nanoseconds since 1970 on the clock that a text shows, in UTC where it names its zone.
     """
 
     def __init__(self, size: int) -> None:
@@ -75,11 +65,6 @@ class Stamps:
 
 def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> Stamps:
     """Every text as a point in time; null and other texts are not `good`.
-
-    Parameters
-    ----------
-    day_first : bool
-        Whether 02/03/2024 is the second of March.
 
     Examples
     --------
@@ -211,7 +196,7 @@ def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | Non
     >>> day_and_month([pa.array(["02/03/2024", "13/03/2024"])]), day_and_month([pa.array(["02/03/2024"])])
     ((True, '13/03/2024'), (None, '02/03/2024'))
     """
-    votes: npt.NDArray[np.int64] = np.zeros(2, dtype=np.int64)
+    votes: IntArray = np.zeros(2, dtype=np.int64)
     example, dotted, open_question = "", "", ""
     arrays = [part for c in columns for part in (c.chunks if isinstance(c, pa.ChunkedArray) else [c])]
     for array in arrays:

@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
+from relfit.base.arrays import IntArray
 from relfit.base.errors import ReadError, Remedy
 from relfit.io.parsing.delimited import read_delimited
 from relfit.io.parsing.opening import MAX_SIZE, Content
@@ -34,14 +34,9 @@ _NO_TABLE = Remedy(
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
-    """The rows of a table; its notes say how they were read.
+    """The rows of a table; its notes say how they were read. `single` are names that a table of one column may have.
 
     A `ReadError` when this is not a table, or it is damaged or larger than the limit.
-
-    Parameters
-    ----------
-    single : sequence of str
-        Names that a table of one column may have.
     """
     if content.frame is not None:
         return rows_of_frame(content.frame, content.path)
@@ -57,25 +52,18 @@ def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
     delimiter = content.separator or max("\t;,|", key=line.count)
     if line.count(delimiter) == 0 or _STAMP.match(line):
         if line.strip().strip('"').lower() not in single:
-            raise ReadError(
-                "the first line is not the header of a table",
-                path=content.path,
-                line=1,
-                remedy=_NO_TABLE,
-            )
+            raise content.error("the first line is not the header of a table", _NO_TABLE, line=1)
         delimiter = ","
-    table = read_delimited(text, delimiter)
-    return TextTable(table.header, table.columns, table.rejections, table.rows_read, text.notes)
+    return replace(read_delimited(text, delimiter), notes=text.notes)
 
 
 def _check_rows(rows: int, size: int, content: Content) -> None:
     """Reject a table that is too large for the limit."""
     limit = MAX_SIZE if content.max_size is None else content.max_size
     if max(size, rows * _BYTES_A_ROW) > limit:
-        raise ReadError(
+        raise content.error(
             f"the table has {rows:,} rows, too many for the limit of {limit / 1e9:.3g} GB",
-            path=content.path,
-            remedy=Remedy("raise it with max_size", "raise it with --max-size 32GB"),
+            Remedy("raise it with max_size", "raise it with --max-size 32GB"),
         )
 
 
@@ -101,7 +89,7 @@ def _arrow(series: pd.Series) -> pa.ChunkedArray:
 
 
 def _numbered(
-    columns: dict[str, pa.ChunkedArray], path: Path, lines: npt.NDArray[np.int64], notes: tuple[str, ...], read: int = 0
+    columns: dict[str, pa.ChunkedArray], path: Path, lines: IntArray, notes: tuple[str, ...], read: int = 0
 ) -> TextTable:
     if not lines.size:
         raise NoRowsError("there is a header but no row", path=path, line=1, remedy="check how the file was written")
@@ -141,7 +129,7 @@ def _parquet(content: Content) -> TextTable:
     except ReadError:
         raise
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, UnicodeError, MemoryError):
-        raise ReadError("the Parquet file is damaged", path=content.path, remedy="write it again") from None
+        raise content.error("the Parquet file is damaged", "write it again") from None
     return _numbered(columns, content.path, np.arange(1, table.num_rows + 1), ("line numbers count rows",))
 
 
@@ -153,7 +141,7 @@ def _check_zone(name: str, kind: pa.DataType, content: Content) -> None:
         pa.lib.string_to_tzinfo(kind.tz)
     except Exception as error:  # the time zone library may raise anything
         what = f"column {name!r} is in the time zone {kind.tz!r}, which is not known"
-        raise ReadError(what, path=content.path, remedy="write it in UTC") from error
+        raise content.error(what, "write it in UTC") from error
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -186,28 +174,18 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _json_lines(text: Text) -> TextTable:
-    objects: list[dict[str, Any]] = []
-    lines: list[int] = []
-    odd: list[tuple[int, str]] = []
-    filled = [(i, line) for i, line in enumerate(text.data.decode().split("\n"), 1) if line.strip()]
-    for number, line in filled:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict):
-            objects.append(value)
-            lines.append(number)
-        else:
-            odd.append((number, line))
-    if not objects and len(filled) > 1:  # one value over many lines
+    rows: list[tuple[int, object, str]] = []
+    for number, line in enumerate(text.data.decode().split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append((number, json.loads(line), line))
+            except (ValueError, RecursionError):
+                rows.append((number, None, line))
+    if any(isinstance(value, dict) for _, value, _ in rows):
+        return _of_objects(rows, text, text.notes)
+    if len(rows) > 1:  # one value over many lines
         return _json_array(text)
-    if not objects:
-        raise ReadError("no line is a JSON object", path=text.path, line=1, remedy="write one object a line")
-    table = _numbered(_columns(objects), text.path, np.array(lines, dtype=np.int64), text.notes, len(filled))
-    for number, line in odd:
-        table.rejections.reject_line(number, "not a JSON object", line)
-    return table
+    raise text.error("no line is a JSON object", "write one object a line", line=1)
 
 
 def _json_array(text: Text) -> TextTable:
@@ -215,19 +193,24 @@ def _json_array(text: Text) -> TextTable:
         values = json.loads(text.data)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise ReadError("this is not JSON", path=text.path, line=line, remedy="check how it was written") from None
+        raise text.error("this is not JSON", "check how it was written", line=line) from None
     if isinstance(values, dict):  # one list in a wrapping object
         lists = [value for value in values.values() if isinstance(value, list)]
         values = lists[0] if len(lists) == 1 else [values]
-    objects = [(i, value) for i, value in enumerate(values, 1) if isinstance(value, dict)]
-    if not objects:
-        raise ReadError("there is no list of JSON objects", path=text.path, remedy="write [{...}, {...}]")
-    places = np.array([i for i, _ in objects], dtype=np.int64)
-    notes = (*text.notes, "line numbers count the elements of the JSON array")
-    table = _numbered(_columns([value for _, value in objects]), text.path, places, notes, len(values))
-    for i, value in enumerate(values, 1):
+    rows = [(i, value, "" if isinstance(value, dict) else str(value)[:200]) for i, value in enumerate(values, 1)]
+    if not any(isinstance(value, dict) for _, value, _ in rows):
+        raise text.error("there is no list of JSON objects", "write [{...}, {...}]")
+    return _of_objects(rows, text, (*text.notes, "line numbers count the elements of the JSON array"))
+
+
+def _of_objects(rows: list[tuple[int, object, str]], text: Text, notes: tuple[str, ...]) -> TextTable:
+    """The table of those values (each with its line and text) that are objects; the others are rejected."""
+    objects = [(line, value) for line, value, _ in rows if isinstance(value, dict)]
+    lines = np.array([line for line, _ in objects], dtype=np.int64)
+    table = _numbered(_columns([value for _, value in objects]), text.path, lines, notes, len(rows))
+    for line, value, shown in rows:
         if not isinstance(value, dict):
-            table.rejections.reject_line(i, "not a JSON object", str(value)[:200])
+            table.rejections.reject_line(line, "not a JSON object", shown)
     return table
 
 

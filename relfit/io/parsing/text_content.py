@@ -6,8 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from relfit.base.errors import ReadError
-from relfit.io.parsing.opening import Content, encoding_of
+from relfit.io.parsing.opening import Content, FromFile, encoding_of
 
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _SAMPLE = 65_536
@@ -21,7 +20,7 @@ _FOREIGN = (
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(FromFile):
     """A file's text as UTF-8 bytes without byte-order mark and with plain line ends, and notes on the conversion."""
 
     path: Path
@@ -44,7 +43,7 @@ def as_text(content: Content) -> Text:
     """
     for magic, what, remedy in _FOREIGN:
         if content.head.startswith(magic):
-            raise ReadError(f"this is {what}, not a failure log", path=content.path, remedy=remedy)
+            raise content.error(f"this is {what}, not a failure log", remedy)
     data, notes = content.data, []
     encoding = encoding_of(data[:_SAMPLE])
     if encoding == "utf-8":
@@ -53,16 +52,13 @@ def as_text(content: Content) -> Text:
         try:
             data = data.decode(encoding).lstrip("\ufeff").encode()
         except UnicodeError:
-            raise ReadError(
-                f"the file is marked as {encoding.upper()} but is not", path=content.path, remedy="save it as UTF-8"
-            ) from None
+            raise content.error(f"the file is marked as {encoding.upper()} but is not", "save it as UTF-8") from None
         notes.append(f"the text was {encoding.upper()}")
     sample = data[:_SAMPLE]
     if len(_CONTROL.findall(sample)) > max(2, len(sample) // 50):
-        raise ReadError(
+        raise content.error(
             "this is not text but binary data",
-            path=content.path,
-            remedy="give a CSV, TSV, JSON or Parquet file, plain or as gz, bz2, xz, zst or zip",
+            "give a CSV, TSV, JSON or Parquet file, plain or as gz, bz2, xz, zst or zip",
         )
     if not data.isascii():
         data, note = valid(data)
@@ -73,7 +69,7 @@ def as_text(content: Content) -> Text:
         data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
         notes.append(f"fields stand between {content.separator!r}, as the first line says")
     if data.isspace():
-        raise ReadError("the file holds nothing but blanks", path=content.path, remedy="check how it was written")
+        raise content.error("the file holds nothing but blanks", "check how it was written")
     return Text(content.path, data, tuple(notes))
 
 

@@ -6,12 +6,11 @@ import re
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import HOURS_PER_UNIT, unit_in_hours
 from relfit.io.parsing.numbers_in_text import as_numbers
@@ -31,28 +30,17 @@ _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?[^\d.,]*$"  # in groups of three, as 1.234,5
 _LOOKED_AT = 1000  # rows
-_UNIT_WORDS = {
-    **HOURS_PER_UNIT,
-    **{
-        word: HOURS_PER_UNIT[name]
-        for name, words in {
-            "seconds": ("s", "sec", "secs", "second"),
-            "minutes": ("m", "min", "mins", "minute"),
-            "hours": ("h", "hr", "hrs", "hour"),
-            "days": ("d", "day"),
-            "weeks": ("w", "week"),
-        }.items()
-        for word in words
-    },
-    "ms": 1e-3 / 3600.0,
-    "us": 1e-6 / 3600.0,
-    "ns": 1e-9 / 3600.0,
+_SPELLINGS = {
+    **{"seconds": ("s", "sec", "secs", "second"), "minutes": ("m", "min", "mins", "minute")},
+    **{"hours": ("h", "hr", "hrs", "hour"), "days": ("d", "day"), "weeks": ("w", "week")},
 }
+_UNIT_WORDS = HOURS_PER_UNIT | {word: HOURS_PER_UNIT[name] for name, words in _SPELLINGS.items() for word in words}
+_UNIT_WORDS |= {"ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 
 
-def unsaid(values: object) -> npt.NDArray[np.bool_]:
+def unsaid(values: object) -> BoolArray:
     """Which texts say that there is no time: empty ones, and words such as "unknown".
 
     Examples
@@ -76,9 +64,7 @@ def instants(
     unit: str = "hours",
     seen: set[bool] | None = None,
 ) -> tuple[pd.Series, BoolArray]:
-    """Instants in UTC, and which values are present but no time.
-
-    An `ArgumentError` when `time_format` is invalid.
+    """Instants in UTC, and which values are present but no time; an `ArgumentError` when `time_format` is invalid.
 
     Parameters
     ----------
@@ -93,10 +79,8 @@ def instants(
         texts are read by `relfit.io.parsing.stamps`.
     day_first : bool, optional
         Whether 02/03/2024 is the second of March.
-    origin : Timestamp, optional
-        Numbers are times since then, in `unit`.
-    unit : str
-        Unit of numbers with an `origin`.
+    origin, unit
+        Numbers are times since this instant, in this unit.
     seen : set of bool, optional
         To it is added whether times name a zone (True), and whether some name none (False).
 
@@ -131,7 +115,7 @@ def instants(
         times = _by_format(as_text_array(text), zone, time_format, seen)
         return times, there & times.isna().to_numpy()
     stamps = parse_stamps(text, bool(day_first))
-    return _in_utc(stamps, zone, seen), there & ~stamps.good
+    return _instants(stamps, zone, seen), there & ~stamps.good
 
 
 def are_times(
@@ -184,18 +168,23 @@ def _typed(array: pa.Array, there: BoolArray, zone: str, seen: set[bool] | None)
     stamps = Stamps(len(array))
     stamps.good, stamps.absolute = good, good & aware
     stamps.clock = np.where(good, values, 0) * step
-    return _in_utc(stamps, zone, seen), there & ~good
+    return _instants(stamps, zone, seen), there & ~good
 
 
-def _in_utc(stamps: Stamps, zone: str, seen: set[bool] | None) -> pd.Series:
+def _instants(stamps: Stamps, zone: str, seen: set[bool] | None) -> pd.Series:
     """Time stamps as instants; those without a zone are in `zone`."""
     if seen is not None:
         seen |= {named for named in (True, False) if (stamps.good & (stamps.absolute == named)).any()}
-    if zone != "UTC":
-        local = stamps.good & ~stamps.absolute
+    return since_1970(in_utc(stamps, zone).clock, stamps.good)
+
+
+def in_utc(stamps: Stamps, zone: str) -> Stamps:
+    """The stamps themselves, where the clocks of those without a zone, which are in `zone`, are set to UTC."""
+    local = stamps.good & ~stamps.absolute
+    if zone != "UTC" and local.any():
         clocks = pd.Series(stamps.clock[local].view("datetime64[ns]"))
         stamps.clock[local] = localised(clocks, zone).astype("int64").to_numpy()
-    return since_1970(stamps.clock, stamps.good)
+    return stamps
 
 
 def _mostly_epochs(text: pa.Array) -> bool:
@@ -278,7 +267,7 @@ def _plausible(naive: pd.Series) -> pd.Series:
     return series.where((series >= _EARLIEST) & (series < _LATEST)).astype("datetime64[ns]")
 
 
-def localised(naive: pd.Series, zone: str, summer: bool | npt.NDArray[np.bool_] = True) -> pd.Series:
+def localised(naive: pd.Series, zone: str, summer: bool | BoolArray = True) -> pd.Series:
     """Local times of a zone as instants; `summer`: whether the first is meant in an hour that occurs twice."""
     series = _plausible(naive)
     if zone == "UTC":
@@ -294,31 +283,18 @@ def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Seri
     return pd.Series(pd.DatetimeIndex(nanoseconds, dtype=UTC, copy=False), copy=False)
 
 
-def clock_times(values: npt.NDArray[np.object_], time_format: str) -> pd.Series:
+def clock_times(values: ObjectArray, time_format: str) -> pd.Series:
     """Times on a clock without a zone; NaT where a text is none."""
     return pd.to_datetime(pd.Series(values, dtype=object), format=time_format, errors="coerce")
 
 
 def spans(
-    start: pd.Series, end: pd.Series, zone: str, seconds: npt.NDArray[np.float64]
-) -> tuple[pd.Series, pd.Series, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Local starts and ends in UTC; the length of each span decides on the reading of an hour that occurs twice.
+    start: pd.Series, end: pd.Series, zone: str, seconds: FloatArray
+) -> tuple[pd.Series, pd.Series, BoolArray, BoolArray]:
+    """Local starts and ends of a zone in UTC; the stated length of each span decides on an hour that occurs twice.
 
-    Parameters
-    ----------
-    start, end : Series of naive datetime64
-        Local times of `zone`; NaT where missing.
-    seconds : ndarray
-        Stated length of each span; NaN where unknown: then the first reading is taken.
-
-    Returns
-    -------
-    start, end : Series
-        In UTC.
-    shifted : ndarray of bool
-        Where a time fell into the hour that is left out and was moved to its end.
-    disagree : ndarray of bool
-        Where the length does not match under any reading.
+    Where no length is known (NaN), the first reading is taken. Also, where a time fell into the hour that is left out
+    and was moved to its end, and where the length does not match under any reading.
     """
     readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
     shifted = np.zeros(len(start), dtype=bool)
@@ -349,13 +325,7 @@ def check_zone(name: str | None, default: str = "UTC") -> str:
 def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArray:
     """Durations in hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` has its own; else NaN.
 
-    Parameters
-    ----------
-    column : pyarrow array, or sequence of str
-    unit_hours : float
-        Hours in one unit.
-    decimal : {".", ","}
-        The decimal separator. Before a decimal comma points separate groups of three digits, and are nothing else.
+    A `decimal` sign may be a comma: then points before it separate groups of three digits, and are nothing else.
 
     Examples
     --------

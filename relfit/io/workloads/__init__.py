@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = front(
         "_read_workload": "WORKLOAD_FORMATS read_workload write_workload",
         "fitted_workload": "FittedWorkload fit_workload",
         "job_classes": "LENGTHS length_classes shares width_classes",
-        "job_sizes": "JobSizes",
+        "generator": "JobSizes",
         "lublin_feitelson": "LublinFeitelson",
         "scaling": "compress copies scale_load scale_size with_walltimes",
         "two_stage": "TwoStage",

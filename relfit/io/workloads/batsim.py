@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from relfit.base.errors import ReadError
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections
 from relfit.io.parsing.text_content import as_text
@@ -24,29 +23,22 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
-    """Read a workload of BatSim: jobs of profiles of type ``delay``.
+    """Read a workload of BatSim: jobs of profiles of type ``delay``. A `ReadError` when this is no such JSON.
 
     Jobs of other profiles are rejected: their run time depends on the platform. ``res`` counts nodes, and ``nb_res``
     those of the machine. ``line`` of a rejected job is its position in the list, from 1. A walltime of -1 is none.
-
-    Raises
-    ------
-    ReadError
-        When this is not JSON, or lacks a list of jobs or profiles.
     """
     text = as_text(content)
     try:
         document = json.loads(text.data)
     except json.JSONDecodeError as error:
-        raise ReadError(
-            f"this is not JSON ({error.msg})", path=content.path, line=error.lineno, remedy="the file may be cut short"
-        ) from None
+        raise content.error(f"this is not JSON ({error.msg})", "the file may be cut short", line=error.lineno) from None
     except (RecursionError, ValueError):
-        raise ReadError("this JSON is nested too deep, or has a number too long", path=content.path) from None
+        raise content.error("this JSON is nested too deep, or has a number too long") from None
     jobs, profiles = (document.get(name) if isinstance(document, dict) else None for name in ("jobs", "profiles"))
     if not isinstance(jobs, list) or not isinstance(profiles, dict) or not jobs:
-        raise ReadError("no list of jobs and profiles", path=content.path, remedy="this is not a workload of BatSim")
-    rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), [json.dumps(job) for job in jobs])
+        raise content.error("no list of jobs and profiles", "this is not a workload of BatSim")
+    rejections = Rejections(content.path, np.arange(1, len(jobs) + 1), lambda row: json.dumps(jobs[row]))
     good = [job if isinstance(job, dict) else {} for job in jobs]
     rejections.reject([not isinstance(job, dict) for job in jobs], "not a job")
     kinds = [_profile(profiles, job) for job in good]
@@ -92,7 +84,7 @@ def batsim_text(workload: Workload) -> str:
     BatSim needs submissions from 0 on: where one is below zero, time 0 is the first submission.
     """
     first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
-    run = workload.run_time.tolist()
+    columns = (workload.job_id, workload.submit - first, workload.requested, workload.nodes, workload.run_time)
     jobs = [
         {
             "id": str(name),
@@ -101,15 +93,10 @@ def batsim_text(workload: Workload) -> str:
             "res": nodes,
             "profile": f"delay{delay!r}",
         }
-        for name, submit, limit, nodes, delay in zip(
-            workload.job_id.tolist(),
-            (workload.submit - first).tolist(),
-            workload.requested.tolist(),
-            workload.nodes.tolist(),
-            run,
-            strict=True,
-        )
+        for name, submit, limit, nodes, delay in zip(*(values.tolist() for values in columns), strict=True)
     ]
-    profiles = {f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(run)}
+    profiles = {
+        f"delay{delay!r}": {"type": "delay", "delay": delay} for delay in dict.fromkeys(workload.run_time.tolist())
+    }
     size = workload.n_nodes or int(workload.nodes.max(initial=1))
     return json.dumps({"nb_res": size, "jobs": jobs, "profiles": profiles}, indent=1) + "\n"

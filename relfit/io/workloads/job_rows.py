@@ -9,13 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, ValueArray
-from relfit.base.errors import ReadError
+from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray, ValueArray
 from relfit.base.text import count
 from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections
-from relfit.io.workloads.workload import Workload
+from relfit.io.workloads.workload import PER_JOB, Workload
 from relfit.log.tables import Source
 
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
@@ -59,16 +58,9 @@ class JobRows:
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
     ) -> Workload:
-        """The jobs that are not rejected, by time of submission.
+        """The jobs that are not rejected, by time of submission; a `ReadError` when all are or, where `strict`, any is.
 
-        A `ReadError` when all are rejected, and as `strict` says.
-
-        Parameters
-        ----------
-        strict : bool
-            A rejected row is an error.
-        ordered : bool
-            The format has jobs in the order of submission: with `strict`, one out of order is an error.
+        With `ordered`, the format has jobs in the order of submission: where `strict`, one out of order is an error.
         """
         rows = self.rejections
         self._reject(machine.n_nodes)
@@ -79,11 +71,10 @@ class JobRows:
         if late.size:
             one = np.flatnonzero(keep)[late[0] + 1]
             if strict and ordered:
-                raise ReadError(
+                raise content.error(
                     f"job {self.job_id[one]} was submitted before the job ahead of it",
-                    path=content.path,
+                    "sort the jobs, or read without strict to have them sorted",
                     line=int(rows.lines[one]),
-                    remedy="sort the jobs, or read without strict to have them sorted",
                 )
             line = int(rows.lines[one])
             self.notes.append(
@@ -100,20 +91,10 @@ class JobRows:
             tuple(self.notes),
             rows_deselected=self.deselected,
         )
-        return Workload(
-            self.job_id[index],
-            self.submit[index] - first,
-            self.nodes[index].astype(np.int64),
-            self.run_time[index],
-            self.requested[index],
-            machine.n_nodes,
-            None if self.user is None else self.user[index],
-            None if self.priority is None else self.priority[index],
-            origin,
-            rows.frame(),
-            source,
-            None if self.node_class is None else self.node_class[index],
-        )
+        columns: dict[str, Any] = {name: getattr(self, name) for name in PER_JOB}
+        columns |= {"submit": self.submit - first, "nodes": np.where(keep, self.nodes, 0.0).astype(np.int64)}
+        chosen = {name: values[index] for name, values in columns.items() if values is not None}
+        return Workload(**chosen, n_nodes=machine.n_nodes, origin=origin, rejected=rows.frame(), source=source)
 
     def _reject(self, n_nodes: int | None) -> None:
         reject = self.rejections.reject
@@ -138,7 +119,7 @@ class JobRows:
         reject(again, "the same job as an earlier row", "job_id")
 
 
-def job_ids(names: npt.NDArray[np.object_]) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+def job_ids(names: ObjectArray) -> ObjectArray | IntArray:
     """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
     plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
     return names.astype(np.int64) if plain and names.size else names
@@ -178,3 +159,69 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     result = np.where(clock, spelled, result)
     result[text.str.lower().isin(_NO_LIMIT).to_numpy(dtype=bool)] = np.inf
     return np.asarray(result[codes], dtype=np.float64)
+
+
+_REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
+_WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")
+_RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")
+_CUT_SHORT = {
+    "NODE_FAIL": "ended by a node's failure: their run time is how far they came",
+    "PREEMPTED": "preempted: their run time is how far they came",
+    "TIMEOUT": "stopped at their walltime: they would have run for longer",
+}
+
+
+def first_words(state: ObjectArray | None, size: int) -> ObjectArray:
+    """The first word of each state, empty without a column of states.
+
+    Examples
+    --------
+    >>> first_words(np.array(["CANCELLED by 1001", "cancelled+"], dtype=object), 2).tolist()
+    ['CANCELLED', 'CANCELLED']
+    """
+    if state is None:
+        return np.full(size, "", dtype=object)
+    codes, texts = pd.factorize(pd.Series(state, dtype=object))
+    words = [str(text).upper().rstrip("+").partition(" ")[0] for text in texts]
+    return np.array(words, dtype=object)[codes]
+
+
+def reject_unfinished(rejections: Rejections, state: ObjectArray, run: FloatArray) -> None:
+    """Reject jobs that had not started, were still running, or never ran."""
+    rejections.reject(np.isin(state, _WAITING), "had not started", "state")
+    rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
+    rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
+
+
+def requeued_runs(
+    names: ValueArray, state: ObjectArray, stamp: FloatArray, step: BoolArray | bool = False
+) -> tuple[BoolArray, FloatArray]:
+    """Which runs were requeued, and the first submission of the job of each record; `step` are records of no run.
+
+    Examples
+    --------
+    >>> states = np.array(["NODE_FAIL", "COMPLETED", "NODE_FAIL"], dtype=object)
+    >>> requeued, submitted = requeued_runs(np.array([7, 7, 8]), states, np.array([0.0, 60.0, 90.0]))
+    >>> requeued.tolist(), submitted.tolist()
+    ([True, False, False], [0.0, 0.0, 90.0])
+    """
+    rows = pd.DataFrame({"name": names, "stamp": stamp, "row": np.arange(stamp.size)})[
+        ~np.broadcast_to(step, stamp.size)
+    ]
+    rows = rows.sort_values(["stamp", "row"], kind="stable")
+    last = ~rows["name"].duplicated(keep="last").to_numpy()
+    requeued = np.zeros(stamp.size, dtype=bool)
+    requeued[rows["row"]] = ~last & np.isin(state[rows["row"]], _REQUEUED)
+    counted = rows[last | requeued[rows["row"]]]
+    first = counted.groupby("name", sort=False)["stamp"].min()
+    submitted = stamp.copy()
+    ends = rows[last]
+    submitted[ends["row"]] = first.reindex(ends["name"]).to_numpy()
+    return requeued, submitted
+
+
+def notes_on_states(state: ObjectArray, jobs: BoolArray, requeued: BoolArray) -> list[str]:
+    """Counts of runs that were requeued, and of `jobs` whose run time is not all that they need."""
+    counts = [(int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands")]
+    counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
+    return [f"{count(number, of)} {what}" for number, of, what in counts if number]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
@@ -17,8 +16,8 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
-from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
+from relfit.io.workloads import job_rows
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 NAME = "table"
@@ -60,14 +59,8 @@ def read(
     Times of submission, start and end are seconds, or dates in `timezone` (by default UTC), counted from the first
     submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column of run times they are end minus
     start. A walltime of -1, or an empty one, is none. Of a job that was requeued, by its state, the last run stands,
-    with the first time of submission.
-
-    Raises
-    ------
-    ReadError
-        When there is no column for the submission, the nodes or the run time.
-    ArgumentError
-        For a named column that the table does not have.
+    with the first time of submission. A `ReadError` when there is no column for the submission, the nodes or the run
+    time, an `ArgumentError` for a named column that the table does not have.
     """
     table = rows_of(content)
     named = _named(table, columns or {})
@@ -76,7 +69,7 @@ def read(
         tuple(table.header)[: len(_OURS)] == _OURS
     )  # by `relfit.io.workloads.write_workload`, whose texts are guarded
 
-    def column(what: str) -> npt.NDArray[np.object_] | None:
+    def column(what: str) -> ObjectArray | None:
         if what not in named:
             return None
         values = table[named[what]]
@@ -97,15 +90,15 @@ def read(
     clock = same_clock(table.columns, own, timezone, content.path)
     state = first_words(column("state"), submit.size)
     rejections.reject(state == "REJECTED", "the scheduler rejected it", "state")
-    reject_unfinished(rejections, state, run)
+    job_rows.reject_unfinished(rejections, state, run)
     names = _job_ids(column("job_id"), column("workload"), submit.size)
-    requeued, submit = requeued_runs(names, state, submit)
+    requeued, submit = job_rows.requeued_runs(names, state, submit)
     limit_text = column("requested")
     limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
     none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
     user, priority, node_class, keep = column("user"), column("priority"), column("node_class"), ~requeued
     taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
-    told = notes_on_states(state, rejections.kept & keep, requeued)
+    told = job_rows.notes_on_states(state, rejections.kept & keep, requeued)
     rows = JobRows(
         rejections.part(keep),
         names[keep],
@@ -139,12 +132,10 @@ def _named(table: TextTable, columns: Mapping[str, str]) -> dict[str, str]:
 
 def _missing(content: Content, what: str) -> ReadError:
     usual = ", ".join(_SPELLINGS[what][:3])
-    return ReadError(
-        f"no column for {what} (such as {usual})", path=content.path, line=1, remedy=f"name it with {what}=..."
-    )
+    return content.error(f"no column for {what} (such as {usual})", f"name it with {what}=...", line=1)
 
 
-def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
+def _times(values: ObjectArray, zone: str, seen: set[bool]) -> tuple[FloatArray, bool]:
     """Seconds, and whether the column has dates, which are seconds since 1970 then."""
     plain = numbers(values)
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
@@ -153,27 +144,18 @@ def _times(values: npt.NDArray[np.object_], zone: str, seen: set[bool]) -> tuple
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
 
 
-def _nodes(
-    content: Content,
-    nodes: npt.NDArray[np.object_] | None,
-    processors: npt.NDArray[np.object_] | None,
-    machine: Machine,
-) -> FloatArray:
+def _nodes(content: Content, nodes: ObjectArray | None, processors: ObjectArray | None, machine: Machine) -> FloatArray:
     if nodes is not None:
         return numbers(nodes)
     if processors is None:
         raise _missing(content, "nodes")
     if machine.processors_per_node is None:
         remedy = "give processors_per_node, 1 if a node is one processor"
-        raise ReadError(
-            "the table counts processors, and how many a node has is not known", path=content.path, remedy=remedy
-        )
+        raise content.error("the table counts processors, and how many a node has is not known", remedy)
     return machine.nodes(numbers(processors))
 
 
-def _job_ids(
-    names: npt.NDArray[np.object_] | None, workload: npt.NDArray[np.object_] | None, size: int
-) -> npt.NDArray[np.object_] | npt.NDArray[np.int64]:
+def _job_ids(names: ObjectArray | None, workload: ObjectArray | None, size: int) -> ObjectArray | IntArray:
     if names is None:
         return np.arange(1, size + 1)
     if workload is not None and pd.unique(pd.Series(workload)).size > 1:

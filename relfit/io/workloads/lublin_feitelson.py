@@ -10,8 +10,7 @@ from scipy import special
 from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
-from relfit.io.workloads.generator import Generator, numbered, on_the_clock
-from relfit.io.workloads.job_sizes import JobSizes
+from relfit.io.workloads.generator import Generator, JobSizes, numbered, on_the_clock
 from relfit.io.workloads.workload import Workload
 
 _BUCKETS = 48  # half hours of a day
@@ -40,12 +39,7 @@ class _Kind:
 
 _KINDS = {
     "all": _Kind(
-        0.244,
-        0.576,
-        0.8,
-        0.0,
-        2.5,
-        0.86,
+        *(0.244, 0.576, 0.8, 0.0, 2.5, 0.86),
         (4.2, 0.94, 312.0, 0.03),
         (-0.0054, 0.78),
         (10.2303, 0.4871),
@@ -53,12 +47,7 @@ _KINDS = {
         1.0225,
     ),
     "batch": _Kind(
-        0.2927,
-        0.6686,
-        1.2,
-        0.0,
-        2.0,
-        0.875,
+        *(0.2927, 0.6686, 1.2, 0.0, 2.0, 0.875),
         (6.57, 0.823, 639.1, 0.0156),
         (-0.003, 0.6986),
         (6.0415, 0.8531),
@@ -66,12 +55,7 @@ _KINDS = {
         1.0519,
     ),
     "interactive": _Kind(
-        0.1541,
-        0.625,
-        1.0,
-        1.5,
-        2.5,
-        0.705,
+        *(0.1541, 0.625, 1.0, 1.5, 2.5, 0.705),
         (3.8351, 0.6605, 7.073, 0.6856),
         (-0.0118, 0.9156),
         (6.5510, 0.6621),

@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, ObjectArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.base.units import nanoseconds
@@ -21,8 +20,8 @@ from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.parsing.text_content import Text, as_text
 from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads.job_rows import JobRows, Machine, job_ids, numbers, seconds
-from relfit.io.workloads.job_states import first_words, notes_on_states, reject_unfinished, requeued_runs
+from relfit.io.workloads import job_rows
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
 from relfit.io.workloads.workload import Workload
 
 NAME = "slurm"
@@ -63,12 +62,8 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     """Read the records of Slurm's accounting.
 
     The last record of a job stands, with the first time of submission (``--duplicates`` lists all). Times without a
-    zone are in `timezone`, by default UTC; the first submission is time 0.
-
-    Raises
-    ------
-    ReadError
-        When there is no column for a time of submission, a run time or a number of nodes.
+    zone are in `timezone`, by default UTC; the first submission is time 0. A `ReadError` when there is no column for a
+    time of submission, a run time or a number of nodes.
     """
     text = as_text(content)
     listed = content.first_line().lstrip().startswith("[")
@@ -77,22 +72,20 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     zone = check_zone(timezone)
     names = _first(columns, "job_id")
     if names is None or _first(columns, "submit") is None:
-        raise ReadError("no column JobID or Submit", path=content.path, line=1, remedy="name the columns of a table")
+        raise content.error("no column JobID or Submit", "name the columns of a table", line=1)
     state = first_words(_first(columns, "state"), names.size)
     stamp = _instants(columns, "submit", zone)
     run = _run_times(table, columns, zone)
     rejections = table.rejections
     step = np.array(["." in name for name in names.tolist()], dtype=bool)
-    requeued, submitted = requeued_runs(names, state, stamp, step)
+    requeued, submitted = job_rows.requeued_runs(names, state, stamp, step)
     rejections.reject(names == "", "no job", "job_id")
-    reject_unfinished(rejections, state, run)
+    job_rows.reject_unfinished(rejections, state, run)
     steps = [f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else []
-    notes = [*text.notes, *steps, *notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
+    notes = [*text.notes, *steps, *job_rows.notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
     keep = ~(step | requeued)
     if not keep.any():
-        raise ReadError(
-            "there are steps and no jobs", path=content.path, remedy="leave out --name and --steps of sacct"
-        )
+        raise content.error("there are steps and no jobs", "leave out --name and --steps of sacct")
     nodes = _nodes(table, columns, machine)
     rows = JobRows(
         rejections.part(keep),
@@ -111,7 +104,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 
 
-def _first(columns: dict[str, npt.NDArray[np.object_]], what: str) -> npt.NDArray[np.object_] | None:
+def _first(columns: dict[str, ObjectArray], what: str) -> ObjectArray | None:
     return next((columns[name] for name in _COLUMNS[what] if name in columns), None)
 
 
@@ -120,22 +113,20 @@ def _printed_list(text: Text) -> TextTable:
     try:
         rows = json.loads(text.data.replace(b"'", b'"'))
     except (ValueError, RecursionError):
-        raise ReadError(
-            "this is not a list of dictionaries of plain text", path=text.path, remedy="the file may be cut short"
-        ) from None
+        raise text.error("this is not a list of dictionaries of plain text", "the file may be cut short") from None
     good = [row for row in rows if isinstance(row, dict)]
     if not good or len(good) < len(rows):
-        raise ReadError("this is not a list of jobs", path=text.path, remedy="write the jobs as a table")
+        raise text.error("this is not a list of jobs", "write the jobs as a table")
     data = np.frombuffer(text.data, dtype=np.uint8)
     newline, begin = np.flatnonzero(data == ord("\n")), np.flatnonzero(data == ord("{"))
     lines = (np.searchsorted(newline, begin) + 1).astype(np.int64)[: len(good)]
     names = tuple(dict.fromkeys(str(name) for row in good for name in row))
     columns = {name: pa.chunked_array([[str(row.get(name, "")).strip() for row in good]]) for name in names}
     texts = [str(row) for row in good]
-    return TextTable(names, columns, Rejections(text.path, lines, texts), len(good))
+    return TextTable(names, columns, Rejections(text.path, lines, texts.__getitem__), len(good))
 
 
-def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str) -> FloatArray:
+def _instants(columns: dict[str, ObjectArray], what: str, zone: str) -> FloatArray:
     """Seconds since 1970; NaN where there is no time."""
     values = _first(columns, what)
     assert values is not None
@@ -143,7 +134,7 @@ def _instants(columns: dict[str, npt.NDArray[np.object_]], what: str, zone: str)
     return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
 
 
-def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zone: str) -> FloatArray:
+def _run_times(table: TextTable, columns: dict[str, ObjectArray], zone: str) -> FloatArray:
     elapsed = _first(columns, "elapsed")
     if elapsed is not None:
         return seconds(elapsed)
@@ -153,7 +144,7 @@ def _run_times(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], zo
     return _instants(columns, "end", zone) - _instants(columns, "start", zone)
 
 
-def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArray:
+def _limits(columns: dict[str, ObjectArray], size: int) -> FloatArray:
     """Walltimes in seconds; infinite for a job without one, or with that of its partition."""
     minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
     if minutes is None and limit is None:
@@ -164,7 +155,7 @@ def _limits(columns: dict[str, npt.NDArray[np.object_]], size: int) -> FloatArra
     return np.where(np.isnan(result), np.inf, result)
 
 
-def _nodes(table: TextTable, columns: dict[str, npt.NDArray[np.object_]], machine: Machine) -> FloatArray:
+def _nodes(table: TextTable, columns: dict[str, ObjectArray], machine: Machine) -> FloatArray:
     nodes, processors = _first(columns, "nodes"), _first(columns, "processors")
     if nodes is not None:
         return numbers(nodes)

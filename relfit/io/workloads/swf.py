@@ -75,6 +75,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     failed = int(((state == 0) & rejections.kept).sum())
     if failed:
         notes.append(f"{count(failed, 'job')} failed; they stay, for as long as they ran")
+    start = header.get("unixstarttime", 0)
     rows = JobRows(
         rejections,
         _whole(table[:, 0]),
@@ -85,7 +86,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
         user=_whole(table[:, 11]),
         notes=notes,
         deselected=int(partial.sum()),
-        origin=_origin(header),
+        origin=pd.Timestamp(start, unit="s", tz="UTC") if 0 < start < 8e9 else None,
     )
     return rows.workload(content, NAME, machine, rows_read, strict=strict, ordered=True)
 
@@ -107,11 +108,6 @@ def _header(lines: list[str]) -> dict[str, int]:
     return numbers
 
 
-def _origin(header: dict[str, int]) -> pd.Timestamp | None:
-    start = header.get("unixstarttime", 0)
-    return pd.Timestamp(start, unit="s", tz="UTC") if 0 < start < 8e9 else None
-
-
 def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
     """Rows of 18 numbers; lines of another width are rejected, and so are rows whose first fields are no numbers."""
     width = {number: len(line.split()) for number, line in enumerate(lines, 1) if not line.lstrip().startswith(";")}
@@ -120,7 +116,7 @@ def _table(path: Path, lines: list[str]) -> tuple[FloatArray, Rejections, int]:
         raise ReadError("there is a header but no job", path=path, remedy="check how the file was written")
     good = [number for number in body if width[number] == _FIELDS]
     texts = [lines[number - 1] for number in good]
-    rejections = Rejections(path, np.array(good, dtype=np.int64), texts)
+    rejections = Rejections(path, np.array(good, dtype=np.int64), texts.__getitem__)
     for number in body:
         if width[number] != _FIELDS:
             cut = "; the file is cut short" if number == body[-1] and width[number] < _FIELDS else ""

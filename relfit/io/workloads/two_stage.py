@@ -10,8 +10,7 @@ import numpy as np
 from relfit.base.arguments import positive, share, whole
 from relfit.base.errors import ArgumentError
 from relfit.base.units import hours
-from relfit.io.workloads.generator import Generator, numbered
-from relfit.io.workloads.job_sizes import JobSizes
+from relfit.io.workloads.generator import Generator, JobSizes, numbered
 from relfit.io.workloads.scaling import with_walltimes
 from relfit.io.workloads.workload import Workload
 

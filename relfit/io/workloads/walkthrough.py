@@ -9,7 +9,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +33,6 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
-
-T = TypeVar("T")
 
 
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
@@ -116,7 +114,7 @@ def _time(seconds: str | float) -> str:
     return seconds if isinstance(seconds, str) else f"{float(seconds)!r}s"
 
 
-def _named(names: Mapping[str, T], key: str, name: str) -> T:
+def _named(names: Mapping[str, Any], key: str, name: str) -> Any:
     if name not in names:
         raise ArgumentError(f"{key} is {name!r}", remedy=f"relfit has {', '.join(names)}")
     return names[name]

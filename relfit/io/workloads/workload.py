@@ -17,7 +17,7 @@ from relfit.base.text import count, duration, number, percent
 from relfit.log.tables import REJECTED_COLUMNS, Source
 
 _REASONS = 5
-_PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
+PER_JOB = ("job_id", "submit", "nodes", "run_time", "requested", "user", "priority", "node_class")
 
 
 class Workload(Result):
@@ -78,7 +78,7 @@ class Workload(Result):
     source: Source = field(default_factory=Source)
     node_class: npt.NDArray[Any] | None = None
 
-    _not_in_json = _PER_JOB
+    _not_in_json = PER_JOB
 
     def __post_init__(self) -> None:
         size = np.size(self.submit)
@@ -133,7 +133,7 @@ class Workload(Result):
     @property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """What is known of each job, by name; arrays of shape (jobs,)."""
-        named = {name: getattr(self, name) for name in _PER_JOB}
+        named = {name: getattr(self, name) for name in PER_JOB}
         return {name: values for name, values in named.items() if values is not None}
 
     # ------------------------------------------------------------------ numbers

@@ -13,10 +13,9 @@ from pydantic import Field, field_validator
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.io import read
-from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.parsing.opening import members
 from relfit.io.parsing.written_times import texts_with_year
-from relfit.io.raw_lines import check_pattern
+from relfit.io.raw_lines import check_pattern, rows_of_lines
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents
 from relfit.live.sources.source_base import FilePath, SourceBase
