@@ -107,7 +107,8 @@ def nodes(  # noqa: PLR0913 - one argument per option
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. Without a job, the nodes that
     fail most often now are listed; --out writes one row per node, --export slurm weights, features and a drain list.
     """
-    without = {"--rule": rule != "least", "--k-min": k_min != 1, "--k-max": k_max, "--tolerate": tolerate or None}
+    without: dict[str, object] = {"--rule": rule != "least", "--k-min": k_min != 1, "--k-max": k_max}
+    without["--tolerate"] = tolerate or None
     without |= {"--repair": repair, "--deadline": deadline, "--plot": to.plot}
     unused = (fleet, replace(drawn, seed=Drawn.seed))
     if export is None and asked == Asked() and not any(without.values()):
@@ -139,9 +140,9 @@ def nodes(  # noqa: PLR0913 - one argument per option
         check_work(chosen.n_nodes, tolerate, 1 if chosen.no_limits else drawn.draws)
         chosen = chosen.tolerating(tolerate)
         steps.next()
-        how = {"rule": rule, "convention": convention, "after_failure": after_failure}
-        draws = {"level": None if chosen.no_limits else drawn.level, "n_draws": drawn.draws, "rng": drawn.seed}
-        best = rf.jobs.best_size(chosen, job, k_min=k_min, k_max=k_max, repair=hours, **how, **draws)
+        how: dict[str, Any] = {"rule": rule, "convention": convention, "after_failure": after_failure}
+        how |= {"level": None if chosen.no_limits else drawn.level, "n_draws": drawn.draws, "rng": drawn.seed}
+        best = rf.jobs.best_size(chosen, job, k_min=k_min, k_max=k_max, repair=hours, **how)
         done = best.completion()
         share = None if limit is None else float(done.finish_probability(limit))
     table = best.to_frame()

@@ -150,7 +150,7 @@ def fit(
             times = times.pooled()
         steps.next()
         fits = rf.fit(times, families=families, n_resamples=n_resamples, rng=fitting.seed, **fitting.how)
-        how = {"kind": fitting.kind, "rng": fitting.seed}
+        how: dict[str, Any] = {"kind": fitting.kind, "rng": fitting.seed}
         intervals = {text: fits.interval(name, at=at, **how) for text, (name, at) in wanted.items()}
         ahead = _failures_ahead(fits, horizons, level, fitting.seed) if horizons else None
         steps.next()
@@ -219,8 +219,8 @@ def _fit_in_parts(
         raise ArgumentError("--stream takes one period", remedy="leave out --period, or --since and --until")
     assert out is not None
     with ProgressSteps("setting nodes apart", "fitting") as steps:
-        part = {"since": since, "until": until, "first": reading.first, "censor": not fitting.no_censor}
-        more = {"measure": fitting.measure, "progress": steps.say, **fitting.how}
+        part: dict[str, Any] = {"since": since, "until": until, "first": reading.first}
+        more = {"censor": not fitting.no_censor, "measure": fitting.measure, "progress": steps.say, **fitting.how}
         result = rf.fitting.fit_stored(reading.log, out, families, **part, **more)
     if json:
         output.print_json(result.to_dict())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -187,9 +187,9 @@ def backtest(  # noqa: PLR0913 - one argument per option
     with ProgressSteps("reading", "predicting the past", "writing") as steps:
         used = reading.study(reading.read(), "all").period
         steps.next()
-        asked = {"horizons": horizons, "every": step, "sizes": size or None, "lengths": lengths}
-        how = {"by": by, "group": group, "checkpoint": costs, "service": service, "level": level}
-        tested = rf.backtest(used.log, parts=parts or _PARTS, progress=steps.say, rng=seed, **asked, **how)
+        asked: dict[str, Any] = {"horizons": horizons, "every": step, "sizes": size or None, "lengths": lengths}
+        asked |= {"by": by, "group": group, "checkpoint": costs, "service": service, "level": level}
+        tested = rf.backtest(used.log, parts=parts or _PARTS, progress=steps.say, rng=seed, **asked)
         steps.next()
         drawn = [part for part in ("forecasts", "jobs") if part in tested.parts]
         pictures = [(part, partial(rf.plot, tested, part=part)) for part in drawn]

@@ -145,8 +145,9 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     if checkpoint_every is not None:
         checked.duration("--checkpoint-every", checkpoint_every, positive=True)
     if sizes is not None:
-        unfit = {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save, "--work": work}
-        unfit |= {"--checkpoint-every": checkpoint_every, "--plot": to.plot, "--robust": robust != "mean"}
+        unfit: dict[str, object] = {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save}
+        unfit |= {"--work": work, "--checkpoint-every": checkpoint_every, "--plot": to.plot}
+        unfit["--robust"] = robust != "mean"
         checked.none_of(unfit, "--sizes", "leave one of them out")
         source = _ageing(failing.source(), by_family, age)
         jobs = _numbers("--sizes", sizes)

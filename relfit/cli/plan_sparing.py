@@ -45,7 +45,7 @@ _COLUMNS = {
     "goodput_gpus": "goodput (GPUs)",
 }
 _MAP_STRATEGIES = 6
-_YEARS = {"min": 0.001, "max": 100_000.0}  # to simulate
+_YEARS: dict[str, Any] = {"min": 0.001, "max": 100_000.0}  # to simulate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +228,7 @@ def sparing(
                 shown.lines += [f"- {item.name}: {item.finding.rstrip('.')}.", f"  What follows: {item.consequence}."]
         if blocking is not None:
             best, racks = int(plan.best), cluster.racks if cluster.shared_racks else None
-            size = {"blocks": int(plan.blocks[best]), "zones": cluster.zones, "racks": racks}
+            size: dict[str, Any] = {"blocks": int(plan.blocks[best]), "zones": cluster.zones, "racks": racks}
             means, rack = (plan.block_mtbf[best], plan.failures.mttr), plan.failures.mtbf_rack
             needed = planning.spare_blocks_needed(*means, blocking, **size, mtbf_rack=rack)
             shown.document["blocking"] = needed
@@ -269,7 +269,7 @@ def _simulate(
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else plan.failures
     assumptions = rf.simulation.SparingAssumptions(whole_block_repairs=False, undisturbed_recovery=False)
-    of_draws = {"rng": draws.seed, "level": draws.level}
+    of_draws: dict[str, Any] = {"rng": draws.seed, "level": draws.level}
     cluster, recovery = plan.cluster, plan.recovery
     run = rf.simulation.simulate_sparing(cluster, chosen, lives, recovery, assumptions, years=years, **of_draws)
     shown.add("simulation", run)

@@ -76,7 +76,7 @@ class FleetOptions:
         inside = moment is not None and log.window.start < moment < log.window.end
         log = log.between(None, moment) if inside else log
         chosen = reading.study(log).period
-        how = {"families": families, "family": self.family, "missing": self.missing or "pool"}
+        how: dict[str, Any] = {"families": families, "family": self.family, "missing": self.missing or "pool"}
         nodes = rf.system_from_log(log, self.at, nodes=names, period=chosen, first=reading.first, **how)
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
@@ -254,7 +254,7 @@ def _any(
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
         steps.next()
-        how = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
+        how: dict[str, Any] = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
         rows = []
         for quantity, at in [("mtbf", None), *(("reliability", each) for each in times)]:
             limits = model.interval(quantity, at, size=k, placement=placement, **how)

@@ -221,8 +221,9 @@ def training(
         raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
     params = rf.training.read_training(config)
     with ProgressSteps("simulating"):
-        how = {"program_semantics": program_semantics, "relative_accuracy": accuracy, "trace": trace is not None}
-        result = rf.simulate_training(params, n_replications=runs, rng=seed, level=level, **how)
+        how: dict[str, Any] = {"program_semantics": program_semantics, "relative_accuracy": accuracy}
+        how |= {"n_replications": runs, "rng": seed, "level": level, "trace": trace is not None}
+        result = rf.simulate_training(params, **how)
     if trace is not None and result.trace is not None:
         output.write_table(result.trace, trace)
     tables = {"outputs": result.outputs.reset_index(), "runs": result.replications}

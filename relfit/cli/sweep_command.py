@@ -77,9 +77,9 @@ def run(
         try:
             plan = rf.campaigns.read_campaign(campaign, workload)
             with redirect_stdout(sys.stderr):  # what a function prints is no answer of the sweep
-                how = {"executor": executor, "workers": workers, "retry_failed": retry_failed}
-                asked = {"progress": _progress(steps), "stopped": lambda: bool(signals)}
-                result = rf.campaigns.sweep(plan, store, **how, **asked)
+                how: dict[str, Any] = {"executor": executor, "workers": workers, "retry_failed": retry_failed}
+                how |= {"progress": _progress(steps), "stopped": lambda: bool(signals)}
+                result = rf.campaigns.sweep(plan, store, **how)
         except KeyboardInterrupt:
             result = rf.campaigns.load(store)
         if result.missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,7 +46,7 @@ def init(
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         columns |= checked.window(observed)
-        nodes = {"nodes": n_nodes, "population": population}
+        nodes: dict[str, Any] = {"nodes": n_nodes, "population": population}
         lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer, **nodes)
     output.print_lines(lines[:-1])
     output.print_lines(lines[-1:], wrap=False)

@@ -63,8 +63,8 @@ def response_curve(
         mean = rows["mean"].to_numpy(dtype=float)
         error = np.abs(rows[["low", "high"]].to_numpy(dtype=float).T - mean)
         told = ", ".join(_words(result.setting(n, v)) for n, v in zip(others, np.atleast_1d(values), strict=True))
-        mark = {"marker": _MARKERS[i % 6], "color": style.PALETTE[i % len(style.PALETTE)], "label": told or None}
-        ax.errorbar(x, mean, np.nan_to_num(error), capsize=3.0, **mark)
+        mark, colour = _MARKERS[i % 6], style.PALETTE[i % len(style.PALETTE)]
+        ax.errorbar(x, mean, np.nan_to_num(error), marker=mark, color=colour, capsize=3.0, label=told or None)
         if ticks is not None:
             ax.set_xticks(x, ticks)
     _spread(ax, table[name])
@@ -154,7 +154,7 @@ def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: st
         places.append(cells[name].map(dict(zip(unique, at, strict=True))).to_numpy(dtype=float))
         if ticks is not None:
             axis.set_ticks(np.arange(len(ticks)), ticks)
-    return ax.scatter(*places, c=mean, cmap="cividis", s=24.0)
+    return ax.scatter(places[0], places[1], c=mean, cmap="cividis", s=24.0)
 
 
 def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs: dict[str, str] | None = None) -> Axes:
