@@ -25,22 +25,20 @@ from relfit.base.errors import RelfitError
 from relfit.base.paths import files_meant
 from relfit.base.writing import sparing
 from relfit.cli import (
-    backtest_command,
     best_size_command,
     calibrating,
-    check,
+    data_commands,
+    dependence_commands,
     doctor_command,
-    fetch_command,
-    forecast_command,
-    incidents_command,
+    fit_command,
+    forecast_commands,
     look,
     plan_commands,
     plan_sparing,
     predict,
-    regress_command,
-    simulate_batch,
-    simulate_training,
+    simulate_commands,
     sweep_command,
+    trend_commands,
     watch_command,
 )
 from relfit.cli.examples import Commands, epilog
@@ -72,16 +70,16 @@ simulations = _group("simulate", "Simulate a cluster, event by event.")
 sweeps = _group("sweep", "Simulate over values of parameters.", cls=sweep_command.CampaignCommands)
 watches = _group("watch", "Watch a fleet: what changed, what to do.")
 _OF_LOGS = (
-    *(look.info, look.fit, look.report, check.dependence, check.trend, incidents_command.incidents),
-    *(regress_command.regress, predict.system, best_size_command.nodes, forecast_command.forecast),
-    *(backtest_command.backtest, calibrating.calibrate, look.convert, look.data),
-    *(fetch_command.fetch, doctor_command.doctor),
+    *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
+    *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
+    *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
+    *(data_commands.data, data_commands.fetch, doctor_command.doctor),
 )
 _OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
 for _group_of_commands, _before, _commands in (
     (app, "", _OF_LOGS),
     (plans, "plan ", (*_OF_PLANS, plan_sparing.sparing)),
-    (simulations, "simulate ", (simulate_training.training, simulate_batch.batch)),
+    (simulations, "simulate ", (simulate_commands.training, simulate_commands.batch)),
     (sweeps, "sweep ", (sweep_command.run, sweep_command.status, sweep_command.report)),
     (watches, "watch ", (watch_command.init, watch_command.run, watch_command.status, watch_command.drain)),
 ):

@@ -49,15 +49,7 @@ class Asked:
     restore: Annotated[str, opt.option("TIME", "Time to read a checkpoint.")] = "0h"
 
     def job(self) -> rf.jobs.Job:
-        """The job.
-
-        Raises
-        ------
-        ArgumentError
-            For options that do not go together, or values that cannot be; the error names the option.
-        ReadError
-            For a table that cannot be used, with file, line and column.
-        """
+        """The job; an error names the option, or the table, that cannot be used."""
         speedup = self._speedup()
         work = None if self.work is None else checked.duration("--work", self.work, positive=True)
         if work is None and speedup.work is None:
@@ -74,10 +66,8 @@ class Asked:
             return rf.jobs.read_speedup(self.table)
         fraction = self.parallel_fraction
         if fraction is None:
-            raise ArgumentError(
-                f"--speedup {name} needs --parallel-fraction",
-                remedy="give the share of the work that runs in parallel, as 0.9",
-            )
+            remedy = "give the share of the work that runs in parallel, as 0.9"
+            raise ArgumentError(f"--speedup {name} needs --parallel-fraction", remedy=remedy)
         if not 0.0 <= fraction <= 1.0:
             hint = f"did you mean {fraction / 100:g}?" if 1.0 < fraction <= 100.0 else "it lies between 0 and 1"
             raise ArgumentError(f"--parallel-fraction {fraction:g} is not a share", remedy=hint)
@@ -117,15 +107,9 @@ def nodes(  # noqa: PLR0913 - one argument per option
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. Without a job, the nodes that
     fail most often now are listed; --out writes one row per node, --export slurm weights, features and a drain list.
     """
-    without = {
-        "--rule": rule != "least",
-        "--k-min": k_min != 1,
-        "--k-max": k_max,
-        "--tolerate": tolerate or None,
-        "--repair": repair,
-        "--deadline": deadline,
-        "--plot": to.plot,
-    }
+    without: dict[str, object] = {"--rule": rule != "least", "--k-min": k_min != 1, "--k-max": k_max}
+    without["--tolerate"] = tolerate or None
+    without |= {"--repair": repair, "--deadline": deadline, "--plot": to.plot}
     unused = (fleet, replace(drawn, seed=Drawn.seed))
     if export is None and asked == Asked() and not any(without.values()):
         _refuse({}, unused, "without a job", "add --work and --parallel-fraction")
@@ -140,11 +124,9 @@ def nodes(  # noqa: PLR0913 - one argument per option
     checked.choice("--rule", rule, ("least", "first"))
     checked.choice("--convention", convention, ("exact", "paper"))
     checked.choice("--after-failure", after_failure, ("same", "as_new"))
-    if convention == "paper" and after_failure != "same":
-        raise ArgumentError(
-            "--convention paper does not go with --after-failure as_new", remedy="leave one of them out"
-        )
-    drawn.check()
+    both = convention == "paper" and after_failure != "same"
+    checked.none_of({"--convention paper": both}, "--after-failure as_new", "leave one of them out")
+    checked.probability("--level", drawn.level)
     limit = None if deadline is None else checked.duration("--deadline", deadline, positive=True)
     job, hours = asked.job(), 0.0 if repair is None else checked.duration("--repair", repair)
     from relfit.system.uncertainty import check_work
@@ -153,51 +135,29 @@ def nodes(  # noqa: PLR0913 - one argument per option
         chosen, period, left_out = fleet.system(reading, None, steps)
         for option, size in (("--k-min", k_min), ("--k-max", k_max or k_min)):
             if size + tolerate > chosen.n_nodes:
-                raise ArgumentError(
-                    f"{option} {size}: there are only {chosen.n_nodes} nodes then", remedy="give a smaller number"
-                )
+                what = f"{option} {size}: there are only {chosen.n_nodes} nodes then"
+                raise ArgumentError(what, remedy="give a smaller number")
         check_work(chosen.n_nodes, tolerate, 1 if chosen.no_limits else drawn.draws)
         chosen = chosen.tolerating(tolerate)
         steps.next()
-        best = rf.jobs.best_size(
-            chosen,
-            job,
-            k_min=k_min,
-            k_max=k_max,
-            repair=hours,
-            rule=rule,
-            convention=convention,
-            after_failure=after_failure,
-            level=None if chosen.no_limits else drawn.level,
-            n_draws=drawn.draws,
-            rng=drawn.seed,
-        )
+        how: dict[str, Any] = {"rule": rule, "convention": convention, "after_failure": after_failure}
+        how |= {"level": None if chosen.no_limits else drawn.level, "n_draws": drawn.draws, "rng": drawn.seed}
+        best = rf.jobs.best_size(chosen, job, k_min=k_min, k_max=k_max, repair=hours, **how)
         done = best.completion()
         share = None if limit is None else float(done.finish_probability(limit))
     table = best.to_frame()
     pictures = [("completion_by_size", partial(rf.plot, best)), ("completion", partial(rf.plot, done))]
     written = output.write_results(to, {"table": table}, "table", pictures)
     if to.json:
-        document: dict[str, Any] = {
-            "period": None if period is None else period.to_dict(),
-            "left_out": left_out,
-            **best.to_dict(),
-            "completion": done,
-        }
+        document: dict[str, Any] = {"period": None if period is None else period.to_dict(), "left_out": left_out}
+        document |= {**best.to_dict(), "completion": done}
         if limit is not None:
             document["deadline"] = {"hours": limit, "probability": share}
         output.print_json(document)
         return
-    lines = [
-        *([] if period is None else [period.headline]),
-        best.headline,
-        _replaced(best, chosen.n_nodes, hours),
-        done.headline,
-        *([repr(chosen)] if details else []),
-        *left_out,
-        *chosen.notes,
-        *drawn.notes(chosen),
-    ]
+    lines = [] if period is None else [period.headline]
+    lines += [best.headline, _replaced(best, chosen.n_nodes, hours), done.headline]
+    lines += [*([repr(chosen)] if details else []), *left_out, *chosen.notes, *drawn.notes(chosen)]
     if limit is not None and share is not None:
         lines.append(f"It is done within {limit:g} h with probability {share:.3g}.")
     if details:
@@ -215,16 +175,13 @@ def _replaced(best: BestSize, total: int, repair: float) -> str:
         return f"Without spares: after a failure {duration(float(best.restarts[best.place]))} until all nodes are up."
     left = total - best.best
     there = f"{count(left, 'node')} of {total:,} {'is' if left == 1 else 'are'} left for it" if left else "none is left"
-    return (
-        f"This takes failed nodes as replaced within the restart ({duration(best.job.restart)}); {there}. "
-        "For a job without spares, which waits for repairs, give --repair TIME."
-    )
+    told = f"This takes failed nodes as replaced within the restart ({duration(best.job.restart)}); {there}."
+    return f"{told} For a job without spares, which waits for repairs, give --repair TIME."
 
 
 def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:
     """The nodes that fail most often now, with details all of them."""
     import numpy as np
-    import pandas as pd
 
     from relfit.fleet.nodes_to_check import standing_out_lately
 
@@ -237,47 +194,31 @@ def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: 
     if to.json:
         output.print_json({"as_of": log.window.end, "nodes": now})
         return
-    named, total = now[now["check"]], count(len(now), "node")
+    named, total, most = now[now["check"]], count(len(now), "node"), percent(_ALMOST, 3)
     names = ", ".join(output.node_names(named.head(_FEW), log.systems))
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
     head = f"Check {len(named):,} of {total}: {names}{more}." if names else f"None of {total} is known to need a check."
     lately = standing_out_lately(now)
     first = now if details else now.head(_TOP)
-    shown = {
-        "system": first["system"],
-        "node": first["node"],
-        "times the mean rate": first["factor"],
-        "95 % interval": [
-            f"{number(low)}-{number(high)}" for low, high in first[["factor_low", "factor_high"]].to_numpy(float)
-        ],
-        "probability of twice the mean": [
-            f"> {percent(_ALMOST, 3)}" if p > _ALMOST else percent(p) for p in first["probability"]
-        ],
-        "to check": np.where(first["outlier"], "yes", np.where(first["check"], "lately", "")),
-    }
-    if len(log.systems) == 1:
-        del shown["system"]
+    ends = first[["factor_low", "factor_high"]].to_numpy(float)
+    shown = first[["node"] if len(log.systems) == 1 else ["system", "node"]].copy()
+    shown["times the mean rate"] = first["factor"]
+    shown["95 % interval"] = [f"{number(low)}-{number(high)}" for low, high in ends]
+    shares = [f"> {most}" if p > _ALMOST else percent(p) for p in first["probability"]]
+    shown["probability of twice the mean"] = shares
+    shown["to check"] = np.where(first["outlier"], "yes", np.where(first["check"], "lately", ""))
+    lines = [f"{head} As of {log.window.end:%Y-%m-%d}.", *([f"{lately}."] if lately else []), "", *output.table(shown)]
     tail = "For a job, add --work 1000h --parallel-fraction 0.99; for Slurm, --export slurm --out FOLDER."
-    output.print_lines(
-        [
-            f"{head} As of {log.window.end:%Y-%m-%d}.",
-            *([f"{lately}."] if lately else []),
-            "",
-            *output.table(pd.DataFrame(shown)),
-            "",
-            tail,
-            *written,
-        ]
-    )
+    output.print_lines([*lines, "", tail, *written])
 
 
 def _refuse(options: Mapping[str, object], groups: Sequence[Any], with_what: str, remedy: str) -> None:
     """Reject options that were given though the answer does not depend on them."""
     excluded = dict(options)
     for group in groups:
-        for item in fields(group):
-            value = getattr(group, item.name)
-            excluded[f"--{item.name.replace('_', '-')}"] = value if value != item.default else None
+        defaults = [item.default for item in fields(group)]
+        own = checked.named(group, [item.name for item in fields(group)])
+        excluded |= {name: own[name] for name, default in zip(own, defaults, strict=True) if own[name] != default}
     for name, value in excluded.items():
         if value not in (None, False):
             raise ArgumentError(f"{name} does not go {with_what}", remedy=remedy)

@@ -7,14 +7,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count, duration, interval_ends
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
@@ -30,12 +28,10 @@ class Exporting:
     """What to write for other tools."""
 
     export: Annotated[
-        list[str] | None,
-        opt.option("KIND=PATH", "Write for airesim, batsim, fta or scipy too. Repeatable."),
+        list[str] | None, opt.option("KIND=PATH", "Write for airesim, batsim, fta or scipy too. Repeatable.")
     ] = None
     airesim: Annotated[
-        list[str] | None,
-        opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable."),
+        list[str] | None, opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
     ] = None
     nodes: Annotated[int | None, opt.option("N", "Of the cluster, for batsim and simulated fta.", min=1)] = None
     racks: Annotated[int | None, opt.option("N", "Of the cluster, for simulated fta.", min=1)] = None
@@ -77,14 +73,10 @@ class Exporting:
             kind, sign, place = text.partition("=")
             name = (kind if sign else Path(text).stem).strip().lower()
             if name not in _EXPORTS:
-                of_ending = {".yaml": "airesim", ".yml": "airesim", ".json": "batsim", ".py": "scipy"}.get(
-                    Path(text).suffix
-                )
-                own = f"{of_ending or 'fta'}={text}" if not sign else "airesim=air.yaml"
-                raise ArgumentError(
-                    f"--export {text!r} is not known",
-                    remedy=f"write airesim.yaml, batsim.json, fta, scipy, or the kind and a name of your own: {own}",
-                )
+                endings = {".yaml": "airesim", ".yml": "airesim", ".json": "batsim", ".py": "scipy"}
+                own = f"{endings.get(Path(text).suffix, 'fta')}={text}" if not sign else "airesim=air.yaml"
+                remedy = f"write airesim.yaml, batsim.json, fta, scipy, or the kind and a name of your own: {own}"
+                raise ArgumentError(f"--export {text!r} is not known", remedy=remedy)
             if not sign:
                 place = text if Path(text).suffix else _EXPORTS[name]
             if not place.strip():
@@ -109,17 +101,13 @@ def calibrate(
         opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
     ] = None,
     families: opt.Families = opt.FAMILIES,
-    window: Annotated[
-        str | None, opt.option("TIME", "Join records closer than this, as 30min; estimated by default.")
-    ] = None,
+    window: opt.Window = None,
     rack: Annotated[str | None, opt.option("COLUMN", "Column with the rack of a node.")] = None,
     level: opt.Level = 0.95,
     details: opt.Details = False,
     seed: opt.Seed = 0,
-    json: Json = False,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the parameters: .toml or .json.")
-    ] = None,
+    json: opt.Json = False,
+    out: Annotated[Path | None, opt.out("FILE", "Write the parameters: .toml or .json.")] = None,
 ) -> None:
     """Estimate what planners need from a log.
 
@@ -133,18 +121,9 @@ def calibrate(
     values = exporting.airesim_values
     kinds = {kind for kind, _ in files}
     from_file = is_parameter_file(reading.log)
-    of_a_log = {
-        "--where": reading.where,
-        "--since": reading.since,
-        "--until": reading.until,
-        "--period": reading.period,
-        "--first": reading.first != "known",
-        "--at": at != "now",
-        "--parts": parts,
-        "--window": window,
-        "--rack": rack,
-        "--families": families != opt.FAMILIES,
-    }
+    of_a_log = checked.named(reading, ["where", "since", "until", "period"])
+    of_a_log |= {"--first": reading.first != "known", "--at": at != "now", "--parts": parts, "--window": window}
+    of_a_log |= {"--rack": rack, "--families": families != opt.FAMILIES}
     checked.without_effect(of_a_log, "a log, not with parameters", not from_file)
     checked.without_effect({"--nodes": exporting.nodes}, "--export batsim or fta", bool(kinds & {"batsim", "fta"}))
     of_fta = {"--racks": exporting.racks, "--span": exporting.span != "8766h"}
@@ -175,10 +154,10 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict(), unit=None)
         return
-    output.print_lines(_about(parameters, log) if details else _in_short(parameters, log))
+    lines = _about(parameters, log) if details else _in_short(parameters, log)
     left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
-    output.print_lines([f"written to {path}" for path in ([] if out is None else [out])])
-    output.print_lines([f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files])
+    exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
+    output.print_lines([*lines, *output.told(out), *exports])
 
 
 def _log_to_export(
@@ -186,9 +165,8 @@ def _log_to_export(
 ) -> rf.FailureLog:
     """The part of the log that was calibrated, or a log simulated from the parameters."""
     if log is None:
-        return rf.simulation.simulate_log(
-            parameters, exporting.span, nodes=exporting.nodes, racks=exporting.racks, rng=seed
-        )
+        size = {"nodes": exporting.nodes, "racks": exporting.racks}
+        return rf.simulation.simulate_log(parameters, exporting.span, **size, rng=seed)
     period = parameters.period
     if period is not None and period.start is not None and period.name != "all":
         return log.between(period.start, period.end)
@@ -212,20 +190,14 @@ def _value(name: str, text: str) -> float | str | bool:
 
 def _summary(parameters: rf.Parameters) -> str:
     """How often something fails and how long it is down, in one sentence."""
-    from relfit.base.text import duration
-
     params, systems = parameters.values(), parameters.fleet.systems or 1
     of_one = "an incident anywhere" if systems == 1 else "an incident in one system"
-    often = ", ".join(
-        f"{what} {_how_often(getattr(parameters.mtbf, name))}{f' (mean of {systems})' if mean else ''}"
-        for name, what, mean in (
-            ("any", of_one, systems > 1),
-            ("node", "a failure of one node", False),
-            ("rack", "of one rack", False),
-            ("system", "of the whole system" if systems == 1 else "of one whole system", False),
-        )
-        if f"mtbf.{name}" in params
-    )
+    of_system = "of the whole system" if systems == 1 else "of one whole system"
+    scopes = {"any": of_one, "node": "a failure of one node", "rack": "of one rack", "system": of_system}
+    known = {name: _how_often(getattr(parameters.mtbf, name)) for name in scopes if f"mtbf.{name}" in params}
+    if systems > 1 and "any" in known:
+        known["any"] += f" (mean of {systems})"
+    often = ", ".join(f"{scopes[name]} {every}" for name, every in known.items())
     repair = f"a repair takes {duration(params['mttr.mean'])}" if "mttr.mean" in params else ""
     text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
@@ -235,7 +207,6 @@ def _how_often(mean: Duration) -> str:
     """A mean time between incidents; of a single incident its interval, as one says little about a mean."""
     import numpy as np
 
-    from relfit.base.text import duration, interval_ends
     from relfit.fleet.rates_now import unbounded
 
     assert mean.value is not None
@@ -247,13 +218,15 @@ def _how_often(mean: Duration) -> str:
     return f"once in the log (every {ends})"
 
 
+def _period(parameters: rf.Parameters) -> list[str]:
+    """What was found about the period, if anything."""
+    period = parameters.period
+    return [] if period is None or period.finding is None else [period.finding]
+
+
 def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
     """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
-    from relfit.base.text import count
-
-    period = parameters.period
-    lines = [] if period is None or period.finding is None else [period.finding]
-    lines.append(_summary(parameters))
+    lines = [*_period(parameters), _summary(parameters)]
     if log is not None and log.question is not None:
         lines.append(log.question[:1].upper() + log.question[1:])
     if parameters.warnings:
@@ -264,20 +237,14 @@ def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    period = parameters.period
-    lines = [] if period is None or period.finding is None else [period.finding]
-    lines += [_summary(parameters), *([] if log is None else [repr(log)]), ""]
+    lines = [*_period(parameters), _summary(parameters), *([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["no parameter is known"]
     if parameters.absent:
         names: dict[str, list[str]] = {}
         for name, why in parameters.absent.items():
             names.setdefault(why, []).append(name)
-        lines += [
-            "",
-            "Not estimated",
-            *(f"  {', '.join(several)}: {why}" for why, several in names.items()),
-        ]
+        lines += ["", "Not estimated", *(f"  {', '.join(several)}: {why}" for why, several in names.items())]
     if parameters.warnings:
         lines += ["", "What contradicts the assumptions of planners", *(f"  {text}" for text in parameters.warnings)]
     return lines

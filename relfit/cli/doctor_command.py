@@ -7,7 +7,6 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
@@ -37,7 +36,7 @@ _OPTIONAL = {
 }
 
 
-def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and nothing else.")] = False) -> None:
+def doctor(json: opt.Json = False) -> None:
     """What this installation has and lacks.
 
     Ends with status 1 if a package is missing or compiled functions cannot be kept.
@@ -49,43 +48,24 @@ def doctor(json: Annotated[bool, opt.flag("--json", "Print one JSON document and
     compiled = sum(1 for _ in below.rglob("*.nbc"))
     problems = [f"{name} is missing: pip install {name}" for name, number in needed.items() if number is None]
     if not writable:
-        problems.append(
-            f"compiled functions cannot be kept in {folder}: each run takes some seconds more; "
-            "set NUMBA_CACHE_DIR to a folder of your own"
-        )
-    notes = [
-        f"{name} is not installed ({use}): pip install 'relfit[{extra}]'"
-        for name, (use, extra) in _OPTIONAL.items()
-        if optional[name] is None
-    ]
+        costs = "each run takes some seconds more; set NUMBA_CACHE_DIR to a folder of your own"
+        problems.append(f"compiled functions cannot be kept in {folder}: {costs}")
+    absent = {name: about for name, about in _OPTIONAL.items() if optional[name] is None}
+    notes = [f"{name} is not installed ({use}): pip install 'relfit[{extra}]'" for name, (use, extra) in absent.items()]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     python, system = platform.python_version(), platform.platform()
     cache = {"folder": str(folder), "writable": writable, "compiled_functions": compiled}
     if json:
-        about = {
-            "relfit": __version__,
-            "python": python,
-            "executable": sys.executable,
-            "platform": system,
-            "cores": cores,
-        }
-        versions = {"needed": needed, "optional": optional}
+        about = {"relfit": __version__, "python": python, "executable": sys.executable, "platform": system}
+        versions = {"cores": cores, "needed": needed, "optional": optional}
         output.print_json({**about, **versions, "cache": cache, "problems": problems, "notes": notes}, unit=None)
     else:
         state = f"{compiled} compiled functions" if compiled else "nothing compiled yet: the first command takes longer"
         there = [f"{name} {number}" for name, number in {**needed, **optional}.items() if number is not None]
-        output.print_lines(
-            [
-                "All required packages are installed."
-                if not problems
-                else problems[0][:1].upper() + problems[0][1:] + ".",
-                *problems[1:],
-                *notes,
-                f"relfit {__version__}, Python {python}, {cores} cores, {system}",
-                ", ".join(there),
-                f"cache: {folder} ({'can be written' if writable else 'cannot be written'}; {state})",
-            ]
-        )
+        first = f"{problems[0][:1].upper()}{problems[0][1:]}." if problems else "All required packages are installed."
+        of_cache = f"cache: {folder} ({'can be written' if writable else 'cannot be written'}; {state})"
+        about_this = f"relfit {__version__}, Python {python}, {cores} cores, {system}"
+        output.print_lines([first, *problems[1:], *notes, about_this, ", ".join(there), of_cache])
     if problems:
         raise typer.Exit(1)
 

@@ -41,13 +41,7 @@ def is_fits_file(path: str | Path) -> bool:
 
 
 def read_fits_table(path: str | Path) -> pd.DataFrame:
-    """The rows of a file of fits: the group's keys, family, status, parameters, criteria.
-
-    Raises
-    ------
-    ReadError
-        For a file that is not there, cannot be read, or lacks what fits have; with line and column.
-    """
+    """The rows of a file of fits: the group's keys, family, status, parameters, criteria."""
     place = Path(path)
     ending = place.suffix.lower()
     if ending not in _ENDINGS:
@@ -119,21 +113,12 @@ def system_from_file(
 
     Parameters are those of `relfit.system_from_fits`, but nodes without an estimate can only be rejected or dropped,
     and there is no uncertainty to carry on, since a file of fits does not hold the times to failure.
-
-    Raises
-    ------
-    ReadError
-        For a file that does not hold fits, or a row that says ``ok`` but has missing or impossible parameters; with
-        line and column.
-    DataError
-        Where a node has no fit, or an impossible age.
     """
     place = Path(path)
     table = read_fits_table(place)
     if missing not in ("error", "drop"):
-        raise ArgumentError(
-            f"missing={missing!r} is not possible with a file", remedy="use error or drop, or give the log itself"
-        )
+        remedy = "use error or drop, or give the log itself"
+        raise ArgumentError(f"missing={missing!r} is not possible with a file", remedy=remedy)
     keys = list(table.columns[: table.columns.get_loc("family")])
     keys = [key for key in keys if key in ("system", "node")] or keys
     if not keys:
@@ -174,12 +159,8 @@ def _parameters(table: pd.DataFrame, name: str, rows: IntArray, place: Path) -> 
         bad = np.flatnonzero(~np.isfinite(column) | ((column <= 0.0) & (domain != "real")))
         if bad.size:
             value = f"{column[bad[0]]:g}" if parameter in table else "missing"
-            raise ReadError(
-                f"{parameter} of the {name} fit is {value}",
-                path=place,
-                line=_line(int(rows[bad[0]]), place.suffix.lower()),
-                column=parameter,
-                remedy="a fit that is ok has all its parameters",
-            )
+            line, what = _line(int(rows[bad[0]]), place.suffix.lower()), f"{parameter} of the {name} fit is {value}"
+            remedy = "a fit that is ok has all its parameters"
+            raise ReadError(what, path=place, line=line, column=parameter, remedy=remedy)
         columns.append(column)
     return np.stack(columns, axis=1)

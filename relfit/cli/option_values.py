@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,16 +34,7 @@ def check_time(option: str, value: str | list[str] | None) -> None:
 
 
 def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
-    """Reject options that do nothing without another one.
-
-    Parameters
-    ----------
-    options : dict
-        Their values by name; None and False are not given.
-    needs : str
-        What they go with, for the message.
-    there : bool
-        Whether that is there.
+    """Reject options (None and False are not given) that do nothing without what they need, where it is not there.
 
     Examples
     --------
@@ -57,11 +48,21 @@ def without_effect(options: Mapping[str, object], needs: str, there: bool) -> No
             raise ArgumentError(f"{name} has no effect here: it goes with {needs}", remedy=remedy)
 
 
-def none_of(options: Mapping[str, object], goes: str, remedy: str) -> None:
+def none_of(options: Mapping[str, object], goes: str, remedy: str | None = None) -> None:
     """Reject options that do not go with what the command is asked for; None, False and empty are not given."""
-    for name, value in options.items():
-        if value:
-            raise ArgumentError(f"{name} does not go with {goes}", remedy=remedy)
+    for name in filter(options.get, options):
+        raise ArgumentError(f"{name} does not go with {goes}", remedy=remedy)
+
+
+def named(group: object, names: Iterable[str]) -> dict[str, object]:
+    """Some values of a group of options, by their names on the command line."""
+    return {f"--{name.replace('_', '-')}": getattr(group, name) for name in names}
+
+
+def column(option: str, name: str | None, columns: Sequence[str]) -> None:
+    """Reject a name that is none of the columns."""
+    if name is not None and name not in columns:
+        raise ArgumentError(f"{option} {name!r} is not a column", remedy=f"use {', '.join(columns)}")
 
 
 def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
@@ -191,13 +192,7 @@ def place(text: str) -> Path:
 
 
 def window(observed: str | None) -> dict[str, str]:
-    """The settings ``window_start`` and ``window_end`` of ``--observed FROM/TO``, of which one may be empty.
-
-    Raises
-    ------
-    ArgumentError
-        When it is not of that form.
-    """
+    """The settings ``window_start`` and ``window_end`` of ``--observed FROM/TO``, of which one may be empty."""
     if observed is None:
         return {}
     since, sign, until = (text.strip() for text in observed.partition("/"))

@@ -17,22 +17,6 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
-OF_A_FILE = (
-    "format",
-    "column",
-    "mapping",
-    "timezone",
-    "nodeless",
-    "observed",
-    "population",
-    "n_nodes",
-    "failures",
-    "unit",
-    "rules",
-    "year",
-    "ends",
-    "max_size",
-)
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
@@ -46,16 +30,22 @@ def flag(name: str, help: str) -> Any:
     return typer.Option(name, help=help)
 
 
+def out(metavar: str, help: str, **more: Any) -> Any:
+    """The option ``--out``, or ``-o``."""
+    return typer.Option("--out", "-o", metavar=metavar, help=help, **more)
+
+
 Families = Annotated[
     str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
 ]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
 Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Size of the tests, between 0 and 1.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
-Out = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="Write a table too: .csv, .parquet or .json by its ending."),
-]
+Out = Annotated[Path | None, out("FILE", "Write a table too: .csv, .parquet or .json by its ending.")]
+Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
+Group = Annotated[str | None, option("COLUMN", "Column with the location of nodes; rack and the like by default.")]
+Service = Annotated[float, option("P", "Probability that the stock of parts lasts.")]
+Window = Annotated[str | None, option("TIME", "Join records closer than this, as 30min; estimated by default.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,26 +97,12 @@ class Reading:
         return self.since is not None or self.until is not None
 
     def read(self, *, tell: bool = True) -> rf.FailureLog:
-        """The selected part of the log; stderr says which rows and events of the files are not in it, if `tell`.
-
-        Raises
-        ------
-        ReadError
-            When there is neither such a file nor such a sample.
-        """
+        """The selected part of the log; stderr says which rows and events of the files are not in it, if `tell`."""
         selected, excluded = checked.conditions("--where", self.where)
         columns = self._columns()
         if Path(self.log).exists() or any(sign in self.log for sign in "*?["):
-            log = rf.read(
-                self.log,
-                self.format,
-                strict=self.strict,
-                timezone=self.timezone,
-                nodeless=self.nodeless,
-                mapping=self.mapping,
-                max_size=self.max_size,
-                **columns,
-            )
+            how = ("strict", "timezone", "nodeless", "mapping", "max_size")
+            log = rf.read(self.log, self.format, **{name: getattr(self, name) for name in how}, **columns)
         else:
             log = self._sample()
         if tell and (missing := omissions(log)):
@@ -155,15 +131,8 @@ class Reading:
                 raise ArgumentError(f"--column {name}=...: {name} is an option, not a column", remedy=f"write --{name}")
         settings: dict[str, Any] = {name: values[0] for name, values in columns.items()}
         settings |= checked.window(self.observed)
-        said = {
-            "population": self.population,
-            "n_nodes": self.n_nodes,
-            "failures": self.failures,
-            "duration_unit": self.unit,
-            "rules": self.rules,
-            "year": self.year,
-            "ends": self.ends,
-        }
+        names = ("population", "n_nodes", "failures", "rules", "year", "ends")
+        said = {name: getattr(self, name) for name in names} | {"duration_unit": self.unit}
         return settings | {name: value for name, value in said.items() if value is not None}
 
     def _sample(self) -> rf.FailureLog:
@@ -173,18 +142,13 @@ class Reading:
         if rf.datasets.lists_jobs(self.log):
             raise ArgumentError(f"{self.log} is a list of jobs, not a failure log", remedy="see relfit simulate batch")
         if not self.is_named:
-            names = rf.datasets.listing()["name"]
-            raise ReadError(
-                "no such file", path=self.log, remedy=f"give a file or a bundled sample ({', '.join(names)})"
-            )
-        for option in OF_A_FILE:
-            if getattr(self, option):
-                raise ArgumentError(
-                    f"--{option.replace('_', '-')} does not go with a data set that is named, {self.log}"
-                )
-        if fetched:
-            return rf.datasets.fetch(self.log)
-        return rf.datasets.load(self.log)
+            remedy = f"give a file or a bundled sample ({', '.join(rf.datasets.listing()['name'])})"
+            raise ReadError("no such file", path=self.log, remedy=remedy)
+        checked.none_of(checked.named(self, OF_A_FILE), f"a data set that is named, {self.log}")
+        return rf.datasets.fetch(self.log) if fetched else rf.datasets.load(self.log)
+
+
+OF_A_FILE = [one.name for one in fields(Reading) if one.name not in ("log", "strict", "where", "since", "until")]
 
 
 def omissions(log: rf.FailureLog) -> str:
@@ -266,16 +230,9 @@ Details = Annotated[bool, flag("--details", "Print details and tables, too.")]
 class Output:
     """How to show what was computed."""
 
-    json: Annotated[bool, flag("--json", "Print one JSON document and nothing else.")] = False
+    json: Json = False
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="PLACE",
-            help="Write a table (.csv, .parquet, .json), or all to a folder.",
-            parser=checked.place,
-        ),
+        Path | None, out("PLACE", "Write a table (.csv, .parquet, .json), or all to a folder.", parser=checked.place)
     ] = None
     plot: Annotated[
         Path | None,
@@ -301,12 +258,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         groups[name] = hints[name]
         own = get_type_hints(hints[name], include_extras=True)
         for field in fields(hints[name]):
-            default = inspect.Parameter.empty if field.default is MISSING else field.default
-            parameters.append(
-                inspect.Parameter(
-                    field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=own[field.name]
-                )
-            )
+            one = inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=own[field.name])
+            parameters.append(one if field.default is MISSING else one.replace(default=field.default))
 
     times = [parameter.name for parameter in parameters if _metavar(parameter.annotation) == "TIME"]
 

@@ -1,9 +1,10 @@
-"""How results leave: text tables, one JSON document, files that are complete or absent."""
+"""How results leave: text tables, one JSON document, figures, files that are complete or absent."""
 
 from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,16 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.writing import check_writable, complete, guarded_table
-from relfit.cli.figures import Picture, check_place, write_figures
 from relfit.cli.screen import table as table
 from relfit.cli.screen import wrapped
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from relfit.cli.options import Output
     from relfit.fleet import ChosenPeriod
 
+Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``  # a name, and what draws into ``ax``
+ENDINGS = (".png", ".svg", ".pdf")
+_SIZE = (5.6, 3.9)
+_DPI = 150
 TABLE_ENDINGS = (".csv", ".parquet", ".json")
 MORE = "--details shows how this was found; --out FOLDER/ writes the tables."
 TABLES = "--details shows all tables; --out FILE writes every row."
@@ -64,20 +69,12 @@ def _text(document: Mapping[str, object]) -> str:
 
 
 def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS, folder: bool = False) -> None:
-    """Reject, before any work, a file that could not be written.
-
-    Raises
-    ------
-    ArgumentError
-        For another ending, a missing folder, or a place where nothing can be written.
-    """
+    """Reject, before any work, a file of another ending, or one that could not be written."""
     if path is None:
         return
     if path.suffix.lower() not in endings:
-        raise ArgumentError(
-            f"--out {path} does not end in {' or '.join(endings)}",
-            remedy=f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}",
-        )
+        remedy = f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}"
+        raise ArgumentError(f"--out {path} does not end in {' or '.join(endings)}", remedy=remedy)
     if not path.parent.is_dir():
         raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="make it first")
     if path.is_dir():
@@ -97,14 +94,13 @@ def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictur
 
     Nothing is written, and no line returned, where `to` names no place.
     """
-    written = []
+    written = told(to.out)
     if to.out is not None and to.out.is_dir():
         for name, frame in tables.items():
             write_table(frame, to.out / f"{name}.csv")
-        written.append(f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}")
+        written = [f"tables written to {to.out}: {', '.join(f'{name}.csv' for name in tables)}"]
     elif to.out is not None:
         write_table(tables[main], to.out)
-        written.append(f"written to {to.out}")
     if to.plot is not None:
         written += write_figures(pictures, to.plot)
     return ["", *written] if written else []
@@ -132,10 +128,86 @@ def _one_type_per_column(frame: pd.DataFrame) -> pd.DataFrame:
     return typed.assign(**{str(name): typed[name].map(str, na_action="ignore") for name in mixed})
 
 
+def told(path: Path | None) -> list[str]:
+    """Where a file was written, if one was."""
+    return [] if path is None else [f"written to {path}"]
+
+
 def write_document(document: dict[str, object], path: Path) -> None:
     """Write one JSON document."""
     with complete(path) as part:
         part.write_text(_text(document), encoding="utf-8")
+
+
+# --------------------------------------------------------------------- figures
+
+
+def check_place(path: Path | None) -> None:
+    """Reject, before any work, a place where no figures could be written."""
+    if path is None:
+        return
+    if path.is_dir():
+        check_writable(path / "figure.png")
+        return
+    if path.suffix.lower() not in ENDINGS:
+        what = f"--plot {path} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
+        raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
+    if not path.parent.is_dir():
+        raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="make it first")
+    check_writable(path)
+
+
+def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
+    """Write the figures; lines that say where they are."""
+    if not pictures:
+        return ["there is nothing to draw, so no figure was written"]
+    if not path.is_dir():
+        _write_sheet([draw for _, draw in pictures], path)
+        return [f"{len(pictures)} figure{'s' if len(pictures) != 1 else ''} written to {path}"]
+    for name, draw in pictures:
+        _write_sheet([draw], path / f"{name}.png")
+    return [f"figures written to {path}: {', '.join(f'{name}.png' for name, _ in pictures)}"]
+
+
+def _write_sheet(draws: Sequence[Callable[..., Any]], path: Path) -> None:
+    """Write figures side by side, at most two in a row."""
+    from matplotlib.figure import Figure
+
+    from relfit.plotting import look
+
+    columns = min(len(draws), 2)
+    rows = -(-len(draws) // columns)
+    with look():
+        sheet = Figure(figsize=(_SIZE[0] * columns, _SIZE[1] * rows), layout="constrained")
+        for number, draw in enumerate(draws, start=1):
+            draw(ax=sheet.add_subplot(rows, columns, number))
+        _wrap_titles(sheet)
+        _save(sheet, path)
+
+
+def _wrap_titles(sheet: Figure) -> None:
+    """Break titles anew to the widths that the axes have once legends and labels have taken their room."""
+    from relfit.plotting import style
+
+    layout = sheet.get_layout_engine()
+    if layout is None:
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        layout.execute(sheet)  # places the axes, as drawing all of the sheet would, in half its time
+    for ax in sheet.axes:
+        said = ax.get_title(loc="left")
+        if said:
+            style.title(ax, " ".join(said.split("\n")))
+
+
+def _save(sheet: Figure, path: Path) -> None:
+    kind = path.suffix.lower()[1:]
+    # the same figures are the same file
+    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    with complete(path) as part, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
+        sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
 
 
 # --------------------------------------------------------------------- answers
@@ -180,24 +252,20 @@ class Answers:
         written = self._write(tables, to, main)
         if to.json:
             texts = [headline, *(answer.text for answer in self.all)]
-            print_json(
-                {
-                    "findings": [text for text in texts if text],
-                    "problems": {answer.key: answer.problem for answer in self.all if answer.problem},
-                    "period": period.to_dict(),
-                    "question": period.log.question,
-                    **{answer.key: answer.document() for answer in self.all},
-                    "tables": tables,
-                }
-            )
+            document: dict[str, Any] = {"findings": [text for text in texts if text]}
+            document["problems"] = {answer.key: answer.problem for answer in self.all if answer.problem}
+            document |= {"period": period.to_dict(), "question": period.log.question}
+            document |= {answer.key: answer.document() for answer in self.all}
+            print_json({**document, "tables": tables})
             return
         question = period.log.question
         asked = [] if question is None else [question[:1].upper() + question[1:]]
+        first = [period.headline, *asked, *filter(None, [headline])]
         if not details:
             short = [first_sentence(answer.text) for answer in self.all if answer.text and not answer.problem]
-            print_lines([period.headline, *asked, *([headline] if headline else short), MORE, *written])
+            print_lines([*first, *([] if headline else short), MORE, *written])
             return
-        lines = [period.headline, *asked, *([headline] if headline else []), repr(period.log)]
+        lines = [*first, repr(period.log)]
         for answer in self.all:
             if answer.text or answer.problem:
                 lines += ["", answer.title, "-" * len(answer.title)]

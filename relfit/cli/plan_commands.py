@@ -14,7 +14,6 @@ from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.figures import Picture
 
 if TYPE_CHECKING:
     from relfit.planning.plan import Plan
@@ -72,6 +71,11 @@ class Failing:
     def costs(self) -> tuple[str, str, str]:
         """Save, restore and restart."""
         return needed("--save", self.save), self.restore, self.restart
+
+    def checkpoint(self, every: str | None = None, unexposed: bool = False, slowed: float = 1.0) -> rf.jobs.Checkpoint:
+        """What saving and restoring cost."""
+        save, restore, _ = self.costs
+        return rf.jobs.Checkpoint(every, save, restore, () if unexposed else ("save", "restore"), slowed)
 
     @property
     def common(self) -> dict[str, Any]:
@@ -141,35 +145,25 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     if checkpoint_every is not None:
         checked.duration("--checkpoint-every", checkpoint_every, positive=True)
     if sizes is not None:
-        unfit = {
-            "--nodes": failing.nodes,
-            "--shape": shape,
-            "--global-save": global_save,
-            "--work": work,
-            "--checkpoint-every": checkpoint_every,
-            "--plot": to.plot,
-            "--robust": robust != "mean",
-        }
+        unfit: dict[str, object] = {"--nodes": failing.nodes, "--shape": shape, "--global-save": global_save}
+        unfit |= {"--work": work, "--checkpoint-every": checkpoint_every, "--plot": to.plot}
+        unfit["--robust"] = robust != "mean"
         checked.none_of(unfit, "--sizes", "leave one of them out")
         source = _ageing(failing.source(), by_family, age)
-        _sizes(source, failing, draws, to, _numbers("--sizes", sizes), unexposed, slowed)
+        jobs = _numbers("--sizes", sizes)
+        costs = failing.checkpoint(None, unexposed, slowed)
+        more = {**draws.common, "events": failing.events, "repair": failing.repair}
+        _show_sizes(rf.planning.checkpoint_table(source, costs, jobs, failing.restart, **more), to)
         return
-    save, restore, restart = failing.costs
+    costs, restart = failing.checkpoint(checkpoint_every, unexposed, slowed), failing.restart
     source, more = failing.source(), {**failing.common, **draws.common}
     notes = _notes(source, "checkpoint")
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
         more |= {"nodes": None, "events": None, "repair": wait}
-    exposed = () if unexposed else ("save", "restore")
-    plan = rf.planning.plan_checkpoints(
-        _ageing(source, by_family, age),
-        rf.jobs.Checkpoint(checkpoint_every, save, restore, exposed, slowed),
-        restart,
-        global_saves=_global_saves(global_save, global_restore, share_global),
-        work=work,
-        robust=quantile_or_mean(robust),
-        **more,
-    )
+    more |= {"global_saves": _global_saves(global_save, global_restore, share_global), "work": work}
+    source = _ageing(source, by_family, age)
+    plan = rf.planning.plan_checkpoints(source, costs, restart, robust=quantile_or_mean(robust), **more)
     show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
@@ -197,26 +191,8 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ArgumentError(f"{option} {text!r} is not a list of numbers", remedy=f"write {option} 1,16,64") from None
 
 
-def _sizes(
-    source: object,
-    failing: Failing,
-    draws: DrawOptions,
-    to: opt.Output,
-    sizes: list[int],
-    unexposed: bool,
-    slowed: float,
-) -> None:
+def _show_sizes(plans: Any, to: opt.Output) -> None:
     """The best interval of jobs of several sizes."""
-    save, restore, restart = failing.costs
-    exposed = () if unexposed else ("save", "restore")
-    plans = rf.planning.checkpoint_table(
-        source,
-        rf.jobs.Checkpoint(None, save, restore, exposed, slowed),
-        sizes,
-        restart,
-        **{key: value for key, value in failing.common.items() if key != "nodes"},
-        **draws.common,
-    )
     written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:
         output.print_json(plans.to_dict())
@@ -257,22 +233,14 @@ def migration(
     --out writes one row per size of job.
     """
     output.check_output(to)
-    save, restore, restart = failing.costs
+    costs = failing.costs
     checked.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
     checked.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
     checked.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
-    costs = rf.planning.Scenario(save, restore, restart, needed("--migration", migration))
-    source = failing.source()
-    plan = rf.planning.plan_migration(
-        source,
-        costs,
-        rf.planning.Predictor(recall, precision, lead),
-        risk=risk,
-        spares=spares,
-        mix=1.0 if sequential else share_sequential,
-        **failing.common,
-        **draws.common,
-    )
+    scenario = rf.planning.Scenario(*costs, needed("--migration", migration))
+    source, predictor = failing.source(), rf.planning.Predictor(recall, precision, lead)
+    more = {"risk": risk, "spares": spares, "mix": 1.0 if sequential else share_sequential, **failing.common}
+    plan = rf.planning.plan_migration(source, scenario, predictor, **more, **draws.common)
     show_plan(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
 
 
@@ -289,19 +257,10 @@ def replication(
     --out writes one row per strategy.
     """
     output.check_output(to)
-    source, (save, restore, restart) = failing.source(), failing.costs
-    plan = rf.planning.plan_replication(
-        source,
-        rf.jobs.Checkpoint(save=save, restore=restore),
-        restart,
-        most_replicas=replicas,
-        overhead=overhead,
-        **failing.common,
-        **draws.common,
-    )
-    show_plan(
-        plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, _notes(source, "replication"), details=details
-    )
+    source, costs, more = failing.source(), failing.checkpoint(), {**failing.common, **draws.common}
+    more |= {"most_replicas": replicas, "overhead": overhead}
+    plan, notes = rf.planning.plan_replication(source, costs, failing.restart, **more), _notes(source, "replication")
+    show_plan(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, notes, details=details)
 
 
 def _notes(source: object, kind: str) -> tuple[str, ...]:
@@ -332,7 +291,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
 
 
 def show_plan(
-    plan: Plan, title: str, pictures: list[Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
+    plan: Plan, title: str, pictures: list[output.Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
     """Print a plan, its table under a title if details are asked for, and write it."""
     table = plan.to_frame()
@@ -346,12 +305,11 @@ def show_plan(
     if not details:
         output.print_lines([*first, *plan.advice, *map(_brief, notes), output.MORE, *written])
         return
-    output.print_lines([*first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)])
-    output.print_lines(["", "Assumptions", *(f"- {text}" for text in plan.assumptions)])
+    lines = [*first, *plan.remarks, f"Rates: {plan.source}.", "", title, *output.table(plan.shown)]
+    lines += ["", "Assumptions", *(f"- {text}" for text in plan.assumptions)]
     if notes:
-        output.print_lines(["", "Findings against the plan's assumptions", *(f"- {note}" for note in notes)])
-    if written:
-        output.print_lines(written)
+        lines += ["", "Findings against the plan's assumptions", *(f"- {note}" for note in notes)]
+    output.print_lines([*lines, *written])
 
 
 def _brief(note: str) -> str:
@@ -382,13 +340,7 @@ def spares(
     output.check_output(to)
     if job is None:
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
-    plan = rf.planning.plan_spares(
-        rate_source(params, mtbf),
-        job,
-        checked.probability("--blocking", blocking),
-        repair=mttr,
-        n_draws=draws,
-        level=checked.probability("--level", level),
-        rng=seed,
-    )
+    source, limit = rate_source(params, mtbf), checked.probability("--blocking", blocking)
+    level = checked.probability("--level", level)
+    plan = rf.planning.plan_spares(source, job, limit, repair=mttr, n_draws=draws, level=level, rng=seed)
     show_plan(plan, "Share of the time that the job waits, by number of spares", [], to, (), details=details)

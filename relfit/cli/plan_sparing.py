@@ -11,10 +11,10 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import duration
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.figures import Picture
 from relfit.cli.plan_commands import DrawOptions, quantile_or_mean
 from relfit.cli.progress import ProgressSteps
 
@@ -45,6 +45,7 @@ _COLUMNS = {
     "goodput_gpus": "goodput (GPUs)",
 }
 _MAP_STRATEGIES = 6
+_YEARS: dict[str, Any] = {"min": 0.001, "max": 100_000.0}  # to simulate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,17 +123,14 @@ class Devices:
     @property
     def by_hand(self) -> dict[str, str | None]:
         """The options by the names of `DeviceFailures`."""
-        tray, rack = (
-            None if text is None else checked.mean_time(option, text)
-            for option, text in (("--mtbf", self.mtbf), ("--mtbf-rack", self.mtbf_rack))
-        )
+        tray = self.mtbf and checked.mean_time("--mtbf", self.mtbf)
+        rack = self.mtbf_rack and checked.mean_time("--mtbf-rack", self.mtbf_rack)
         return {"mtbf_tray": tray, "mtbf_rack": rack, "mttr": self.mttr}
 
     def failures(self, file: PlanFile, draws: DrawOptions) -> tuple[Any, Any, tuple[str, ...]]:
         """Estimates, draws where they are uncertain, and what to say about them."""
         import numpy as np
 
-        from relfit.base.text import duration
         from relfit.planning.sparing import DeviceFailures, device_failures
 
         params = file.parameters
@@ -150,19 +148,15 @@ class Devices:
         wide = [name for name in ("mtbf.group", "mtbf.system") if name in values]
         if wide:
             often = " and ".join(f"every {duration(values[name])} ({name})" for name in wide)
-            notes += (
-                f"Failures that hit nodes of several racks come {often}; no spare helps against them, and the plan "
-                "leaves them out.",
-            )
+            helpless = "no spare helps against them, and the plan leaves them out"
+            notes += (f"Failures that hit nodes of several racks come {often}; {helpless}.",)
         fixed = [name for name in params.unknown_uncertainty if name in ("mtbf.node", "mtbf.rack", "mttr.mean")]
         if fixed:
             notes += (f"The uncertainty of {', '.join(fixed)} is not known and left out.",)
         if np.isinf(estimate.mtbf_rack):
             notes += ("No MTBF of racks is given: only trays fail.",)
-        varies = any(np.ptp(a) > 0.0 for a in (drawn.mtbf_tray, drawn.mttr)) or (
-            bool(np.isfinite(drawn.mtbf_rack).all()) and np.ptp(drawn.mtbf_rack) > 0.0
-        )
-        return estimate, drawn if varies else None, notes
+        uncertain = [drawn.mtbf_tray, drawn.mttr, *([drawn.mtbf_rack] if np.isfinite(drawn.mtbf_rack).all() else [])]
+        return estimate, drawn if any(np.ptp(values) > 0.0 for values in uncertain) else None, notes
 
 
 @dataclass
@@ -172,7 +166,7 @@ class Shown:
     document: dict[str, Any]
     findings: list[str]
     lines: list[str]
-    pictures: list[Picture]
+    pictures: list[output.Picture]
     tables: dict[str, pd.DataFrame]
     caution: str = ""
 
@@ -192,10 +186,7 @@ def sparing(
         float | None, opt.option("P", "Show the spare blocks for this blocking probability, too.")
     ] = None,
     simulate: Annotated[
-        float | None,
-        opt.option(
-            "YEARS", "Simulate the plan for these years, each tray repaired by itself.", min=0.001, max=100_000.0
-        ),
+        float | None, opt.option("YEARS", "Simulate the plan for these years, each tray repaired by itself.", **_YEARS)
     ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:
@@ -236,16 +227,10 @@ def sparing(
             for item in contradicted.failing:
                 shown.lines += [f"- {item.name}: {item.finding.rstrip('.')}.", f"  What follows: {item.consequence}."]
         if blocking is not None:
-            best = int(plan.best)
-            needed = planning.spare_blocks_needed(
-                plan.block_mtbf[best],
-                plan.failures.mttr,
-                blocking,
-                blocks=int(plan.blocks[best]),
-                zones=cluster.zones,
-                racks=cluster.racks if cluster.shared_racks else None,
-                mtbf_rack=plan.failures.mtbf_rack,
-            )
+            best, racks = int(plan.best), cluster.racks if cluster.shared_racks else None
+            size: dict[str, Any] = {"blocks": int(plan.blocks[best]), "zones": cluster.zones, "racks": racks}
+            means, rack = (plan.block_mtbf[best], plan.failures.mttr), plan.failures.mtbf_rack
+            needed = planning.spare_blocks_needed(*means, blocking, **size, mtbf_rack=rack)
             shown.document["blocking"] = needed
             shown.findings.append(f"For blocks of {plan.labels[best]} GPUs: {needed.headline}")
         if to.plot is not None or (to.out is not None and to.out.is_dir()):
@@ -266,15 +251,9 @@ def _around(plan: SparingEvaluation, shown: Shown) -> None:
     order = np.argsort(-plan.goodput, kind="stable")[:_MAP_STRATEGIES]
     some = plan.strategies.take(np.sort(order))
     tray, rack, repair = (float(getattr(failures, name)) for name in ("mtbf_tray", "mtbf_rack", "mttr"))
-    where = rf.planning.sparing_map(
-        plan.cluster,
-        some,
-        tray * np.geomspace(0.05, 20.0, 60),
-        repair * np.geomspace(0.05, 10.0, 60),
-        plan.recovery,
-        plan.performance,
-        rack_ratio=None if np.isinf(rack) else rack / tray,
-    )
+    grid = tray * np.geomspace(0.05, 20.0, 60), repair * np.geomspace(0.05, 10.0, 60)
+    ratio = None if np.isinf(rack) else rack / tray
+    where = rf.planning.sparing_map(plan.cluster, some, *grid, plan.recovery, plan.performance, rack_ratio=ratio)
     shown.tables |= {"map": where.to_frame(), "boundaries": where.boundaries}
     shown.findings.append(where.headline)
     shown.pictures.append(("map", partial(rf.plot, where)))
@@ -290,24 +269,15 @@ def _simulate(
     calibrated = file.parameters is not None and not any(devices.by_hand.values())
     lives = rf.simulation.DeviceTimes.of_parameters(file.parameters) if calibrated else plan.failures
     assumptions = rf.simulation.SparingAssumptions(whole_block_repairs=False, undisturbed_recovery=False)
-    run = rf.simulation.simulate_sparing(
-        plan.cluster,
-        chosen,
-        lives,
-        plan.recovery,
-        assumptions,
-        years=years,
-        rng=draws.seed,
-        level=draws.level,
-    )
+    of_draws: dict[str, Any] = {"rng": draws.seed, "level": draws.level}
+    cluster, recovery = plan.cluster, plan.recovery
+    run = rf.simulation.simulate_sparing(cluster, chosen, lives, recovery, assumptions, years=years, **of_draws)
     shown.add("simulation", run)
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 
 
 def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
     import numpy as np
-
-    from relfit.base.text import duration
 
     table = shown.tables["plan"]
     written = output.write_results(to, shown.tables, "plan", shown.pictures)
@@ -316,20 +286,16 @@ def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt
         return
     failures = plan.failures
     rack = "never" if np.isinf(failures.mtbf_rack) else f"every {duration(float(failures.mtbf_rack))}"
-    head = (
-        f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every "
-        f"{duration(float(failures.mtbf_tray))}, a rack {rack}, a repair takes {duration(float(failures.mttr))}."
-        + ("" if plan.cluster.shared_racks else " Blocks of one rack are assumed to fail independently.")
-    )
+    tray, repair = duration(float(failures.mtbf_tray)), duration(float(failures.mttr))
+    head = f"Planned for {plan.cluster.total_gpus:,} GPUs: a tray fails every {tray}, a rack {rack}, a repair takes "
+    apart = "" if plan.cluster.shared_racks else " Blocks of one rack are assumed to fail independently."
+    head += f"{repair}.{apart}"
     if not details:
         cautions = [*notes, *([shown.caution] if shown.caution else [])]
         output.print_lines([head, *shown.findings, *cautions, output.MORE, *written])
         return
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]
     few = table[[name for name in _COLUMNS if name not in empty]].head(_ROWS).rename(columns=_COLUMNS)
-    output.print_lines(
-        [head, "", *shown.findings, *notes, "", "Strategies (blocks and job in GPUs)", *output.table(few)]
-    )
-    if len(table) > _ROWS:
-        output.print_lines([f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"])
-    output.print_lines([*shown.lines, *written])
+    lines = [head, "", *shown.findings, *notes, "", "Strategies (blocks and job in GPUs)", *output.table(few)]
+    lines += [f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"] if len(table) > _ROWS else []
+    output.print_lines([*lines, *shown.lines, *written])

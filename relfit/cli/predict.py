@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count, interval, number
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -34,20 +35,17 @@ class FleetOptions:
     """How nodes get their distributions and ages."""
 
     age: Annotated[
-        list[str] | None,
-        opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's."),
+        list[str] | None, opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's.")
     ] = None
     at: Annotated[
         str | None, opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
     ] = None
     families: Annotated[
-        str | None,
-        opt.option("A,B", "Fit every node on its own with these; the model of the fleet by default."),
+        str | None, opt.option("A,B", "Fit every node on its own with these; the model of the fleet by default.")
     ] = None
     family: Annotated[str, opt.option("NAME", "One distribution for all nodes, or best.")] = "best"
     missing: Annotated[
-        str | None,
-        opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."),
+        str | None, opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool).")
     ] = None
 
     def system(
@@ -70,25 +68,16 @@ class FleetOptions:
         families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
         if names is None and len(log.systems) > 1:
-            raise ArgumentError(
-                "the log has several systems", remedy=f"write --where system=NAME: {', '.join(log.systems[:8])}"
-            )
+            remedy = f"write --where system=NAME: {', '.join(log.systems[:8])}"
+            raise ArgumentError("the log has several systems", remedy=remedy)
         steps.next()
         words = self.at is None or self.at in ("now", "long-run", "long run")
         moment = None if words or self.at is None else instant(self.at, log.source.timezone)
         inside = moment is not None and log.window.start < moment < log.window.end
         log = log.between(None, moment) if inside else log
         chosen = reading.study(log).period
-        nodes = rf.system_from_log(
-            log,
-            self.at,
-            nodes=names,
-            period=chosen,
-            first=reading.first,
-            families=families,
-            family=self.family,
-            missing=self.missing or "pool",
-        )
+        how: dict[str, Any] = {"families": families, "family": self.family, "missing": self.missing or "pool"}
+        nodes = rf.system_from_log(log, self.at, nodes=names, period=chosen, first=reading.first, **how)
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
         if k is not None and np.size(ages) == k <= nodes.n_nodes:
@@ -99,17 +88,10 @@ class FleetOptions:
         """The model of the fleet of a log, now or over its period, and the period."""
         from relfit.cli.fits_file import is_fits_file
 
-        words = self.at in (None, "now", "long-run", "long run")
-        unfit = {
-            "--age": self.age,
-            "--families": self.families,
-            "--missing": self.missing,
-        }
-        remedy = "name --nodes, or write --k without --any"
-        checked.none_of(unfit, "--any", remedy)
-        checked.none_of(
-            {f"--at {self.at}": not words}, "--any: the mean over any nodes is of now or of the long run", remedy
-        )
+        moment = self.at not in (None, "now", "long-run", "long run")
+        remedy, why = "name --nodes, or write --k without --any", "the mean over any nodes is of now or of the long run"
+        checked.none_of(checked.named(self, ["age", "families", "missing"]), "--any", remedy)
+        checked.none_of({f"--at {self.at}": moment}, f"--any: {why}", remedy)
         checked.none_of({"a file of fits": is_fits_file(reading.log)}, "--any", remedy)
         log = reading.read()
         steps.next()
@@ -120,23 +102,15 @@ class FleetOptions:
     def _of_fits(
         self, reading: opt.PeriodReading, names: list[str] | None, ages: Durations, steps: ProgressSteps
     ) -> rf.System:
-        unfit = {
-            "--at": self.at,
-            "--families": self.families,
-            "--where": reading.where,
-            "--since": reading.since,
-            "--until": reading.until,
-            "--period": reading.period,
-            "--first": reading.first != "known",
-            "--missing pool": self.missing == "pool",
-        }
+        unfit = checked.named(self, ["at", "families"])
+        unfit |= checked.named(reading, ["where", "since", "until", "period"])
+        unfit |= {"--first": reading.first != "known", "--missing pool": self.missing == "pool"}
         checked.none_of(unfit, "a file of fits", "give the log itself")
         from relfit.cli.fits_file import system_from_file
 
         steps.next()
-        return system_from_file(
-            reading.log, names, 0.0 if ages is None else ages, family=self.family, missing=self.missing or "error"
-        )
+        ages = 0.0 if ages is None else ages
+        return system_from_file(reading.log, names, ages, family=self.family, missing=self.missing or "error")
 
     def _ages(self) -> Any:
         from relfit.system.checked_nodes import LONGEST_AGE
@@ -158,10 +132,6 @@ class Drawn:
     draws: Annotated[int, opt.option("N", "Draws of the parameters behind the intervals.", min=2, max=100_000)] = 200
     seed: opt.Seed = 0
 
-    def check(self) -> None:
-        """Reject a level that cannot be."""
-        checked.probability("--level", self.level)
-
     def notes(self, system: rf.System) -> list[str]:
         """What a reader has to know: why there are no intervals."""
         return [f"No intervals: {system.no_limits}."] if system.no_limits else []
@@ -169,8 +139,6 @@ class Drawn:
 
 def _in_repair(model: rf.fleet.FleetModel, systems: Sequence[str]) -> list[str]:
     """Which nodes are left out of a system since they are in repair, by name if they are few."""
-    from relfit.base.text import count
-
     down = model.places.nodes[model.standing.present & ~model.standing.up].to_frame(index=False)
     down.columns = ["system", "node"]
     if not len(down):
@@ -204,7 +172,7 @@ def system(
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """
     output.check_output(to)
-    drawn.check()
+    checked.probability("--level", drawn.level)
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     if any_nodes:
         checked.none_of({"--nodes": nodes, "--best": best, "--tolerate": tolerate}, "--any", "take one of them out")
@@ -213,8 +181,6 @@ def system(
         _any(reading, fleet, drawn, to, k, times, placement or "packed")  # as in the report and the parameters
         return
     checked.without_effect({"--placement": placement}, "--any", any_nodes)
-    from relfit.base.text import count
-
     names = None if nodes is None else [name.strip() for name in nodes.split(",") if name.strip()]
     if nodes is not None and not names:
         raise ArgumentError("--nodes names no node", remedy="write --nodes a,b,c")
@@ -230,9 +196,8 @@ def system(
         if k is not None:
             if not 1 <= k <= chosen.n_nodes:
                 without = f" ({'; '.join(left_out)})".replace(".)", ")") if left_out else ""
-                raise ArgumentError(
-                    f"--k {k} of {chosen.n_nodes} nodes{without}", remedy=f"give 1 to {chosen.n_nodes}, or other nodes"
-                )
+                remedy = f"give 1 to {chosen.n_nodes}, or other nodes"
+                raise ArgumentError(f"--k {k} of {chosen.n_nodes} nodes{without}", remedy=remedy)
             chosen = chosen.take(range(k))
         if tolerate:
             chosen = chosen.tolerating(tolerate)
@@ -241,7 +206,8 @@ def system(
         sizes = chosen.by_size(times)
         steps.next()
         table = _with_limits(sizes, drawn)
-        headline = _headline(chosen, together)
+        spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
+        headline = _runs(f"{count(chosen.n_nodes, 'node')}{spare}", chosen.n_nodes, together)
         notes = [*left_out, *chosen.notes, *drawn.notes(chosen)]
         if k is not None and not alike and (best or names is None):
             notes.append(_taken(chosen, best))
@@ -263,15 +229,8 @@ def system(
     lines = [*([] if period is None else [period.headline]), headline]
     if details:
         rows = _few(len(table))
-        lines += [
-            repr(chosen),
-            *notes,
-            "",
-            "All nodes together (hours, failures per hour)",
-            *output.table(together),
-            "",
-        ]
-        lines += ["The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
+        lines += [repr(chosen), *notes, "", "All nodes together (hours, failures per hour)", *output.table(together)]
+        lines += ["", "The first k nodes (hours, failures per hour)", *output.table(table.iloc[rows])]
         if len(rows) < len(table):
             lines.append(f"{len(rows)} of {len(table)} sizes; --out FILE writes all of them")
     else:
@@ -292,22 +251,13 @@ def _any(
     import pandas as pd
 
     checked.choice("--placement", placement, tuple(_PLACED))
-
     with ProgressSteps("reading", "fitting", "computing", "writing") as steps:
         model, period = fleet.model(reading, steps)
         steps.next()
-        of_jobs = partial(
-            model.interval,
-            size=k,
-            placement=placement,
-            level=drawn.level,
-            n_draws=max(drawn.draws, _LEAST_DRAWS),
-            rng=drawn.seed,
-        )
-        answers = [("mtbf", None), *(("reliability", each) for each in times)]
+        how: dict[str, Any] = {"level": drawn.level, "n_draws": max(drawn.draws, _LEAST_DRAWS), "rng": drawn.seed}
         rows = []
-        for quantity, at in answers:
-            limits = of_jobs(quantity, at)
+        for quantity, at in [("mtbf", None), *(("reliability", each) for each in times)]:
+            limits = model.interval(quantity, at, size=k, placement=placement, **how)
             row = {"quantity": quantity, "at_hours": math.nan if at is None else at, "value": limits.estimate}
             rows.append({**row, "low": limits.low, "high": limits.high})
         table = pd.DataFrame(rows).astype({"value": float, "low": float, "high": float})
@@ -397,16 +347,8 @@ def _reason_of_order(chosen: rf.System) -> list[str]:
     return ["Order: by rate and by time since the last repair; relfit nodes ranks by rate alone."]
 
 
-def _headline(chosen: rf.System, together: pd.DataFrame) -> str:
-    from relfit.base.text import count
-
-    spare = f" with {chosen.tolerance} to spare" if chosen.tolerance else ""
-    return _runs(f"{count(chosen.n_nodes, 'node')}{spare}", chosen.n_nodes, together)
-
-
 def _runs(nodes: str, n_nodes: int, together: pd.DataFrame) -> str:
     """How long these nodes run without a failure, and with which probability for the first of the times."""
-    from relfit.base.text import interval, number
 
     def said(row: pd.Series, unit: str = "") -> str:
         value, *limits = (number(row[name]) for name in ("value", "low", "high") if name in together)
@@ -414,10 +356,8 @@ def _runs(nodes: str, n_nodes: int, together: pd.DataFrame) -> str:
 
     mean, first = together.iloc[0], together.iloc[1]
     long = "without end on average" if math.isinf(mean["value"]) else f"for {said(mean, ' hours')} on average"
-    return (
-        f"{nodes} run{'' if n_nodes > 1 else 's'} {long}, and for "
-        f"{first['at_hours']:g} hours with probability {said(first)}."
-    )
+    probability = f"for {first['at_hours']:g} hours with probability {said(first)}"
+    return f"{nodes} run{'' if n_nodes > 1 else 's'} {long}, and {probability}."
 
 
 def _few(count: int) -> list[int]:

@@ -16,11 +16,6 @@ _PATIENCE = 1.0  # seconds
 class ProgressSteps:
     """Named steps of a command, shown as a bar once the whole takes longer than a second.
 
-    Parameters
-    ----------
-    *names : str
-        What is done, step by step.
-
     Examples
     --------
     >>> with ProgressSteps("reading", "fitting") as steps:
@@ -50,15 +45,7 @@ class ProgressSteps:
                 self._bar.update(self._task, completed=self._done, description=self._names[self._done])
 
     def say(self, what: str, share: float) -> None:
-        """Say how far the present step is.
-
-        Parameters
-        ----------
-        what : str
-            What is done just now.
-        share : float
-            Of the step, between 0 and 1.
-        """
+        """Say what is done just now, and how far the present step is (a share)."""
         with self._lock:
             if self._bar is not None and self._task is not None:
                 self._bar.update(self._task, completed=self._done + share, description=what)
@@ -80,12 +67,7 @@ class ProgressSteps:
         with self._lock:
             if not self._names:  # the work ended while the timer fired
                 return
-            self._bar = Progress(
-                TextColumn("{task.description}", markup=False),
-                BarColumn(),
-                TimeElapsedColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            parts = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
+            self._bar = Progress(*parts, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
             self._bar.start()

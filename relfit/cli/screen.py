@@ -14,28 +14,9 @@ if TYPE_CHECKING:
 
 _NARROWEST, _WIDEST_PROSE = 40, 100
 _SHORTEST_TEXT = 16  # letters of a column that is cut
-_WORDS = {
-    "aic": "AIC",
-    "aicc": "AICc",
-    "bic": "BIC",
-    "cett": "CETT",
-    "ks": "K-S",
-    "mtbf": "MTBF",
-    "mttf": "MTTF",
-    "mttr": "MTTR",
-}
-_UNITS = {
-    "mtbf": "h",
-    "mttf": "h",
-    "mttr": "h",
-    "checkpoint_every": "h",
-    "migration_every": "h",
-    "duration": "h",
-    "mean_delay": "h",
-    "mean_quick": "h",
-    "mean_slow": "h",
-    "split": "h",
-}
+_SPELLED = ("AIC", "AICc", "BIC", "CETT", "K-S", "MTBF", "MTTF", "MTTR")
+_WORDS = {word.replace("-", "").lower(): word for word in _SPELLED}
+_HOURS = re.compile("mtbf|mttf|mttr|(checkpoint|migration)_every|duration|mean_(delay|quick|slow)|split")
 _OF_LIMITS = ("estimate", "value", "expected", "mean", "rate", "operational")
 
 
@@ -60,12 +41,7 @@ def wrapped(line: str) -> list[str]:
     lead = re.match(r"(\s*- |\s*\S+\s{2,}|\s*)", line)
     indent = " " * len(lead.group()) if lead is not None and len(lead.group()) < room // 3 else ""
     return textwrap.wrap(
-        line,
-        min(room, _WIDEST_PROSE),
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
+        line, min(room, _WIDEST_PROSE), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
     )
 
 
@@ -80,21 +56,16 @@ def heading(name: object) -> str:
     'hazard ratio'
     """
     of_time = str(name).startswith("hazard_") and "ratio" not in str(name)
-    unit = "1/h" if of_time else _UNITS.get(str(name))
+    unit = " (1/h)" if of_time else " (h)" if _HOURS.fullmatch(str(name)) else ""
     words = str(name).replace("_", " ").split(" ")
-    return " ".join(_WORDS.get(word, word) for word in words) + ("" if unit is None else f" ({unit})")
+    return " ".join(_WORDS.get(word, word) for word in words) + unit
 
 
 def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
     r"""Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
 
-    What is too wide gets headings of several lines, then shorter texts, then loses columns from the right, and says so.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-    room : int, optional
-        The screen's width when left out.
+    What is too wide for `room`, which is the screen's width by default, gets headings of several lines, then shorter
+    texts, then loses columns from the right, and says so.
 
     Examples
     --------

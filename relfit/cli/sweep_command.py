@@ -77,15 +77,9 @@ def run(
         try:
             plan = rf.campaigns.read_campaign(campaign, workload)
             with redirect_stdout(sys.stderr):  # what a function prints is no answer of the sweep
-                result = rf.campaigns.sweep(
-                    plan,
-                    store,
-                    executor=executor,
-                    workers=workers,
-                    retry_failed=retry_failed,
-                    progress=_progress(steps),
-                    stopped=lambda: bool(signals),
-                )
+                how: dict[str, Any] = {"executor": executor, "workers": workers, "retry_failed": retry_failed}
+                how |= {"progress": _progress(steps), "stopped": lambda: bool(signals)}
+                result = rf.campaigns.sweep(plan, store, **how)
         except KeyboardInterrupt:
             result = rf.campaigns.load(store)
         if result.missing:
@@ -126,7 +120,7 @@ def status(
 
 def report(
     store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="The page (required): .html.")] = None,
+    out: Annotated[Path | None, opt.out("FILE", "The page (required): .html.")] = None,
     within: Within = None,
 ) -> None:
     """Write the results of a campaign as HTML."""
@@ -137,12 +131,11 @@ def report(
     output.check_destination(out, (".html",))
     with ProgressSteps("drawing"):
         write_campaign_page(rf.campaigns.load(store), out, within)
-    output.print_lines([f"written to {out}"])
+    output.print_lines(output.told(out))
 
 
 def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
-    from relfit.reporting.campaign_hours import in_hours
-    from relfit.reporting.campaign_settings import so_far
+    from relfit.reporting.campaign_settings import in_hours, so_far
 
     shown_result = in_hours(result)
     figures: list[Any] = [("campaign", partial(rf.plot, shown_result))] if result.outputs else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,6 @@ from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.look import Json
 from relfit.cli.progress import ProgressSteps
 
 ALARMS, FAILED = 3, 4
@@ -24,9 +23,7 @@ def init(
     places: Annotated[
         list[str] | None, typer.Argument(metavar="[FOLDER|FILES]...", help="Logs; searched for by default.")
     ] = None,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The settings to write.")] = Path(
-        "watch.toml"
-    ),
+    out: Annotated[Path, opt.out("FILE", "The settings to write.")] = Path("watch.toml"),
     fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; that of the folder by default.")] = None,
     column: Annotated[
         list[str] | None, opt.option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")
@@ -49,23 +46,15 @@ def init(
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         columns |= checked.window(observed)
-        lines = write_settings(
-            places or [],
-            out,
-            fleet=fleet,
-            columns=columns,
-            timezone=timezone,
-            nodes=n_nodes,
-            population=population,
-            timer=timer,
-        )
+        nodes: dict[str, Any] = {"nodes": n_nodes, "population": population}
+        lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer, **nodes)
     output.print_lines(lines[:-1])
     output.print_lines(lines[-1:], wrap=False)
 
 
 def run(
     settings: Settings,
-    json: Json = False,
+    json: opt.Json = False,
     now: Annotated[str | None, opt.option("DATE", "Time of the round; now by default.")] = None,
     quiet: Annotated[
         bool, opt.flag("--quiet", "Print only if an alarm is new, records are gone, or something failed.")
@@ -93,7 +82,7 @@ def run(
         raise typer.Exit(ALARMS)
 
 
-def status(settings: Settings, json: Json = False) -> None:
+def status(settings: Settings, json: opt.Json = False) -> None:
     """How a watch stands: sources, alarms, rounds."""
     import pandas as pd
 
@@ -117,7 +106,7 @@ def drain(
     apply: Annotated[bool, opt.flag("--apply", "Run the commands, and undrain where an alarm is over.")] = False,
     undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
     share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
-    json: Json = False,
+    json: opt.Json = False,
 ) -> None:
     """Drain nodes of standing alarms in Slurm.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -91,7 +92,7 @@ def _ahead(study: Study) -> dict[str, object]:
         ahead = study.forecast(HORIZONS, n_draws=DRAWS)
     except RelfitError as error:
         return {"ahead": [f"No forecast: {error}."], "pictures": [], "coming": []}
-    figure = Figure.of("coming", "Failures, and what is expected", forecast_figures.forecast, ahead)
+    figure = Figure("coming", "Failures, and what is expected", partial(forecast_figures.forecast, ahead))
     table = Table(
         "coming",
         f"Expected, with {100 * ahead.level:g} % prediction intervals",

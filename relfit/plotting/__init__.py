@@ -14,32 +14,22 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "_registry": "plot",
-        "backtest_figures": "backtest",
-        "batch_figures": "batch_states gantt",
-        "burst_figures": "bursts",
         "campaign_figures": "campaign_map campaign_pareto campaign_tornado costs_of_ownership response_curve "
         "sobol_indices",
-        "change_point_figures": "change_points",
-        "checkpoint_figures": "waste_over_interval",
-        "cofailure_figures": "clock_cycle failing_together",
-        "event_figures": "causes events_over_time",
+        "cluster_figures": "batch_states gantt job_shares repair_sweep repair_sweep_map server_states training_designs "
+        "training_time",
+        "dependence_figures": "autocorrelation clock_cycle correlation_classes correlations dispersion durbin_watson "
+        "durbin_watson_pooled failing_together",
+        "event_figures": "bursts causes change_points events_over_time incident_sizes incident_window "
+        "incidents_by_window",
         "fit_figures": "distributions probability_plot",
-        "forecast_figures": "forecast",
-        "group_figures": "means_by_group",
-        "incident_figures": "incident_sizes incident_window incidents_by_window",
-        "independence_figures": "autocorrelation correlation_classes correlations dispersion durbin_watson "
-        "durbin_watson_pooled",
-        "job_figures": "completion_by_size completion_curve",
-        "migration_figures": "yield_by_size yield_of_replicas",
-        "outlier_figures": "outlier_nodes",
-        "overview_figures": "availability dependence effects fleet parameters period",
+        "forecast_figures": "backtest forecast",
+        "job_figures": "by_size chi_square_bins completion_by_size completion_curve reliability_curve",
+        "mixture_figures": "outlier_nodes repair_classes repair_times",
+        "overview_figures": "availability dependence effects fleet means_by_group parameters period",
+        "plan_figures": "decision_map gpu_hours hot_spares simulated_hours uncertain_spares waste_over_interval "
+        "yield_by_size yield_of_replicas",
         "recurrence_figures": "availability_over_time processes step_curves trends",
-        "repair_figures": "repair_classes repair_times",
-        "repair_sweep_figures": "repair_sweep repair_sweep_map",
-        "sparing_figures": "decision_map gpu_hours hot_spares simulated_hours uncertain_spares",
         "style": "family_mark look",
-        "system_figures": "by_size chi_square_bins reliability_curve",
-        "training_figures": "server_states training_designs training_time",
-        "workload_figures": "job_shares",
     },
 )

@@ -14,7 +14,9 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.axes import Axes as Axes
+else:
+    Axes = Any  # matplotlib is loaded when a figure is drawn
 
 _NEAREST = {
     "BatchRuns": "simulate_batch(...) of the same settings",

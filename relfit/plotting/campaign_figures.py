@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from relfit.base.arrays import FloatArray
 from relfit.base.text import count, number
 from relfit.plotting import style
-from relfit.plotting._registry import plot
+from relfit.plotting._registry import Axes, plot
 from relfit.simulation.campaigns import CampaignResults, Ownership, pareto_front, sobol, tornado
 from relfit.simulation.campaigns.campaign_results import numbers
 from relfit.simulation.campaigns.cell_comparisons import cell_values
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.axes import Axes
 
 _MARKERS = "osD^vP"
 _CURVES, _WIDE = 8, 32  # most curves; longest label in a legend of two columns
@@ -60,18 +56,15 @@ def response_curve(
     table = result.curve(name, output, relative=relative, experiment=label)
     others = [each for each in table if each not in (name, "mean", "low", "high")]
     groups = list(table.groupby(others, sort=False, dropna=False)) if others else [((), table)]
-    lines = groups
-    if len(groups) > _CURVES:
-        lines = [groups[i] for i in np.linspace(0, len(groups) - 1, _CURVES).round().astype(int)]
+    chosen = np.linspace(0, len(groups) - 1, min(len(groups), _CURVES)).round().astype(int)
+    lines = [groups[i] for i in chosen]
     for i, (values, rows) in enumerate(lines):
         x, ticks = _axis(rows[name])
         mean = rows["mean"].to_numpy(dtype=float)
         error = np.abs(rows[["low", "high"]].to_numpy(dtype=float).T - mean)
         told = ", ".join(_words(result.setting(n, v)) for n, v in zip(others, np.atleast_1d(values), strict=True))
-        colour = style.PALETTE[i % len(style.PALETTE)]
-        ax.errorbar(
-            x, mean, np.nan_to_num(error), marker=_MARKERS[i % 6], color=colour, capsize=3.0, label=told or None
-        )
+        mark, colour = _MARKERS[i % 6], style.PALETTE[i % len(style.PALETTE)]
+        ax.errorbar(x, mean, np.nan_to_num(error), marker=mark, color=colour, capsize=3.0, label=told or None)
         if ticks is not None:
             ax.set_xticks(x, ticks)
     _spread(ax, table[name])
@@ -128,47 +121,40 @@ def campaign_map(
         return style.empty(ax, "a map needs two parameters and some runs")
     column = column or next(name for name in names if name != row)
     row = row or next(name for name in names if name != column)
+    coloured: Any
     if result.drawn:
-        return _points(result, ax, row, column, output, **where)
-    table = result.heat_map(row, column, output, **where)
-    values = table.to_numpy(dtype=float)
-    if not np.isfinite(values).any():
-        return style.empty(ax, "nothing is computed yet")
-    y, x = np.arange(values.shape[0]), np.arange(values.shape[1])
-    mesh = ax.pcolormesh(x, y, values, cmap="cividis", shading="nearest")
-    ax.grid(visible=False)
-    if min(values.shape) > 1 and np.ptp(values[np.isfinite(values)]) > 0.0:
-        lines = ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9)
-        ax.clabel(lines, fontsize=7)
-    ax.set_xticks(x, [_short(value) for value in table.columns], rotation=45 if x.size > 8 else 0)
-    ax.set_yticks(y, [_short(value) for value in table.index])
+        coloured, about = _points(result, ax, row, column, output, **where), " at the points drawn"
+    else:
+        table, about = result.heat_map(row, column, output, **where), ": equal along the lines"
+        values = table.to_numpy(dtype=float)
+        if not np.isfinite(values).any():
+            return style.empty(ax, "nothing is computed yet")
+        y, x = np.arange(values.shape[0]), np.arange(values.shape[1])
+        coloured = ax.pcolormesh(x, y, values, cmap="cividis", shading="nearest")
+        ax.grid(visible=False)
+        if min(values.shape) > 1 and np.ptp(values[np.isfinite(values)]) > 0.0:
+            lines = ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9)
+            ax.clabel(lines, fontsize=7)
+        ax.set_xticks(x, [_short(value) for value in table.columns], rotation=45 if x.size > 8 else 0)
+        ax.set_yticks(y, [_short(value) for value in table.index])
     name = output or result.output
-    style.thousands(ax.figure.colorbar(mesh, ax=ax, label=_axis_label(result, name)).ax.yaxis)
-    message = f"{_words(name)}: equal along the lines"
-    return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
+    style.thousands(ax.figure.colorbar(coloured, ax=ax, label=_axis_label(result, name)).ax.yaxis)
+    return style.finish(ax, f"{_words(name)}{about}", _axis_label(result, column), _axis_label(result, row))
 
 
-def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: str | None, **where: object) -> Axes:
+def _points(result: CampaignResults, ax: Axes, row: str, column: str, output: str | None, **where: object) -> Any:
     """The cells of a drawn design, coloured by an output."""
     cells = result.where(**where)
     cells = cells[~cells.index.duplicated()]
-    (x, x_ticks), (y, y_ticks) = (_places(cells[name]) for name in (column, row))
     mean = result.samples(output).mean(axis=1).reindex(cells.index).to_numpy(dtype=float)
-    dots = ax.scatter(x, y, c=mean, cmap="cividis", s=24.0)
-    for axis, ticks in ((ax.xaxis, x_ticks), (ax.yaxis, y_ticks)):
+    places = []
+    for axis, name in ((ax.xaxis, column), (ax.yaxis, row)):
+        unique = list(dict.fromkeys(cells[name]))
+        at, ticks = _axis(unique)
+        places.append(cells[name].map(dict(zip(unique, at, strict=True))).to_numpy(dtype=float))
         if ticks is not None:
             axis.set_ticks(np.arange(len(ticks)), ticks)
-    name = output or result.output
-    style.thousands(ax.figure.colorbar(dots, ax=ax, label=_axis_label(result, name)).ax.yaxis)
-    message = f"{_words(name)} at the points drawn"
-    return style.finish(ax, message, _axis_label(result, column), _axis_label(result, row))
-
-
-def _places(values: pd.Series) -> tuple[np.ndarray, list[str] | None]:
-    """Positions of repeated values, and the texts of those that are no numbers."""
-    unique = list(dict.fromkeys(values))
-    at, ticks = _axis(unique)
-    return np.asarray([dict(zip(unique, at, strict=True))[value] for value in values]), ticks
+    return ax.scatter(places[0], places[1], c=mean, cmap="cividis", s=24.0)
 
 
 def campaign_pareto(result: CampaignResults, ax: Axes | None = None, *, outputs: dict[str, str] | None = None) -> Axes:
@@ -202,17 +188,21 @@ def campaign_tornado(result: CampaignResults, ax: Axes | None = None, *, output:
         return style.empty(ax, "nothing is computed yet")
     ax.grid(visible=False, axis="y")
     low, high = (ranges[name].to_numpy(dtype=float) for name in ("low", "high"))
-    at = np.arange(len(ranges))
-    ax.barh(at, high - low, left=low, height=0.66, color=style.BLUE)
+    ax.barh(np.arange(len(ranges)), high - low, left=low, height=0.66, color=style.BLUE)
     for i, (a, b) in enumerate(zip(ranges["low_at"], ranges["high_at"], strict=True)):
         ax.annotate(f" {_short(a)} to {_short(b)}", (high[i], i), va="center", fontsize=8)
-    ax.set_yticks(at, [_words(str(name)) for name in ranges.index])
-    ax.invert_yaxis()
     ax.margins(x=0.2)
-    ax.locator_params(axis="x", nbins=5)
-    style.thousands(ax.xaxis)
+    _rows(ax, [_words(str(name)) for name in ranges.index])
     message = f"{_words(str(ranges.index[0]))} moves {_words(output or result.output)} most"
     return style.finish(ax, message, _axis_label(result, output or result.output), "")
+
+
+def _rows(ax: Axes, names: list[str]) -> None:
+    """Names of the bars, the first on top, and a few numbers under them."""
+    ax.set_yticks(np.arange(len(names)), names)
+    ax.invert_yaxis()
+    ax.locator_params(axis="x", nbins=5)
+    style.thousands(ax.xaxis)
 
 
 def _short(value: object) -> str:
@@ -230,10 +220,8 @@ def sobol_indices(result: CampaignResults, ax: Axes | None = None, *, output: st
         label = {"first": "by itself", "total": "with interactions"}[name]
         ax.bar(at + shift, value, 0.38, yerr=error, color=colour, capsize=3.0, label=label)
     ax.set_xticks(at, [_words(str(name)) for name in table.index])
-    message = (
-        f"{_words(str(table['total'].idxmax()))} explains most of the variance of {_words(output or result.output)}"
-    )
-    return style.finish(ax, message, "", "share of the variance", below=2)
+    first, of = _words(str(table["total"].idxmax())), _words(output or result.output)
+    return style.finish(ax, f"{first} explains most of the variance of {of}", "", "share of the variance", below=2)
 
 
 @plot.register(Ownership)
@@ -250,8 +238,5 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
         left += part
     names = [name for name in result.alike if name not in ("mean", "difference", "low", "high")]
     told = [", ".join(_short(value) for value in row) for row in table[names].itertuples(index=False)]
-    ax.set_yticks(at, told)
-    ax.invert_yaxis()
-    ax.locator_params(axis="x", nbins=5)
-    style.thousands(ax.xaxis)
+    _rows(ax, told)
     return style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "", below=3)

@@ -1,9 +1,8 @@
-"""Times and the distributions fitted to them: distribution functions and probability plots."""
+"""Times and the distributions fitted to them; curves of durations that are known within intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +10,17 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray
 from relfit.base.text import count
 from relfit.fitting import FamilyFit, Fits
-from relfit.fitting.nonparametric import kaplan_meier, turnbull
+from relfit.fitting.nonparametric import TurnbullEstimate, kaplan_meier, turnbull
 from relfit.log.lifedata import LifeData
 from relfit.plotting import style
-from relfit.plotting._registry import plot
-from relfit.plotting.turnbull_figures import draw_bounds, masses
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from relfit.plotting._registry import Axes, plot
 
 DRAWN_STEPS = 400
 DRAWN_POINTS = 160
 MOST_GROUPS = 60
 _FIRST = 0.002  # quantile of the failures: a few early ones would stretch the log axis
+_MOST_CURVES = 6
+_NO_MASS = 1e-9
 
 
 @plot.register(Fits)
@@ -95,8 +92,7 @@ def _every_group(fits: Fits, ax: Axes) -> Axes:
 def _finish_shares(ax: Axes, fits: Fits, grid: FloatArray, message: str) -> Axes:
     """The axes of distribution functions over the times of `grid`."""
     style.decades(ax.xaxis, grid[0], grid[-1])
-    ax.set_xlim(grid[0], grid[-1])
-    ax.set_ylim(0, 1.02)
+    ax.set(xlim=(grid[0], grid[-1]), ylim=(0, 1.02))
     y = "fraction failed" if _ttf(fits) else "fraction repaired"
     return style.finish(ax, message, f"{_measure(fits)} (hours)", y, below=2)
 
@@ -168,11 +164,9 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     _probability_ticks(ax, paper, bottom - margin, top + margin)
     starts, ends = (np.asarray(distribution.cdf(at), dtype=float).ravel() for at in (begun, times))
     # of an interval the shares at its ends are known, of a time the middle of its step
-    worst = float(
-        np.abs(ends - middle).max() if exact else max(np.abs(starts - before).max(), np.abs(ends - failed).max())
-    )
+    off = np.abs(ends - middle) if exact else np.maximum(np.abs(starts - before), np.abs(ends - failed))
     subject = _led(name, f"{_measure(fits)} on {family} paper", ", ")
-    message = f"{subject}: at most {count(round(100.0 * worst), 'point')} of probability off the line"
+    message = f"{subject}: at most {count(round(100.0 * float(off.max())), 'point')} of probability off the line"
     return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
 
 
@@ -201,12 +195,9 @@ def _led(name: str, text: str, mark: str = ": ") -> str:
 
 
 def _empirical(lives: LifeData) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Between which times above zero durations of one group ended, and the fraction that ended by the later one.
-
-    Both times are equal for Kaplan-Meier; Turnbull's estimate takes the place of it for intervals and right truncation.
-    """
+    """Between which times above zero (equal for Kaplan-Meier) lives of one group ended, and the share that ended."""
     if lives.upper is not None or lives.exit is not None:
-        begun, times, failed = masses(turnbull(lives.from_age_known()), 0)
+        begun, times, failed = _masses(turnbull(lives.from_age_known()), 0)
         keep = np.isfinite(times) & (times > 0.0)
         return begun[keep], times[keep], failed[keep]
     times, survival = kaplan_meier(lives).group(0)
@@ -229,18 +220,13 @@ def _draw_observed(
     if not np.array_equal(begun, times):
         values = np.concatenate([[0.0], failed])
         label = label or "observed (Turnbull)"
-        draw_bounds(ax, begun, times, values, ends, colour=style.INK, label=label, width=width)
+        _draw_bounds(ax, begun, times, values, ends, colour=style.INK, label=label, width=width)
         return
     thin = _thinned(times, DRAWN_STEPS)
-    ax.step(
-        np.concatenate([[ends[0]], times[thin], [ends[1]]]),
-        np.concatenate([[0.0], failed[thin], [failed[-1]]]),
-        where="post",
-        color=style.INK,
-        linewidth=width,
-        alpha=0.85,
-        label=label or "observed (Kaplan-Meier)",
-    )
+    x = np.concatenate([[ends[0]], times[thin], [ends[1]]])
+    y = np.concatenate([[0.0], failed[thin], [failed[-1]]])
+    label = label or "observed (Kaplan-Meier)"
+    ax.step(x, y, where="post", color=style.INK, linewidth=width, alpha=0.85, label=label)
 
 
 def _thinned(times: FloatArray, most: int) -> npt.NDArray[np.int64]:
@@ -286,10 +272,9 @@ def _fit_message(name: str, drawn: list[tuple[str, FamilyFit, FloatArray]], posi
     usable = [(family, float(fit.aicc[position])) for family, fit, _ in drawn if np.isfinite(fit.aicc[position])]
     if not usable:
         return f"{name}: no family could be compared"
-    usable.sort(key=lambda pair: pair[1])
-    best, score = usable[0]
-    if len(usable) > 1 and usable[1][1] - score < 2.0:
-        return f"{name}: {best} and {usable[1][0]} fit equally well (AICc)"
+    (best, score), *others = sorted(usable, key=lambda pair: pair[1])
+    if others and others[0][1] - score < 2.0:
+        return f"{name}: {best} and {others[0][0]} fit equally well (AICc)"
     return f"{name}: {best} fits best (AICc)"
 
 
@@ -299,3 +284,71 @@ def _ttf(fits: Fits) -> bool:
 
 def _measure(fits: Fits) -> str:
     return {"ttf": "time to failure", "ttr": "time to repair"}.get(fits.lives.measure, "life")
+
+
+def _masses(estimate: TurnbullEstimate, position: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Ends of the intervals of one group that have a mass, and the share that has failed by the end of each."""
+    part = estimate.part(position)
+    some = estimate.mass[part] > _NO_MASS
+    return estimate.left[part][some], estimate.right[part][some], np.cumsum(estimate.mass[part][some])
+
+
+def _draw_bounds(
+    ax: Axes,
+    left: FloatArray,
+    right: FloatArray,
+    values: FloatArray,
+    ends: tuple[float, float],
+    *,
+    colour: str,
+    label: str,
+    width: float = 1.8,
+) -> None:
+    """A curve from ``ends[0]`` to ``ends[1]`` that goes from one of the n + 1 `values` to the next between two ends.
+
+    Where the ends are equal it steps; else the line is broken, with a dot at each end, and the rectangle between the
+    two values is filled. An infinite end is not drawn.
+    """
+    begin, end = ends
+    x, y = [begin], [float(values[0])]
+    corners: list[tuple[float, float, float]] = []  # where the filled part steps, and its two heights
+    for low, high, before, after in zip(left, right, values[:-1], values[1:], strict=True):
+        start = max(float(low), begin)
+        x, y = [*x, start], [*y, float(before)]
+        if not np.isfinite(high):
+            break
+        if high > low:
+            x, y = [*x, np.nan], [*y, np.nan]
+            corners += [(start, before, after), (float(high), after, after)]
+        x, y = [*x, float(high)], [*y, float(after)]
+    else:
+        x, y = [*x, max(end, x[-1])], [*y, y[-1]]
+    ax.plot(x, y, color=colour, linewidth=width, label=label)
+    if corners:
+        where, one, other = np.array(corners).T
+        style.band(ax, where, one, other, colour, alpha=0.22, step="post")
+        ax.plot(where, one, "o", color=colour, markersize=3.0)  # the curve is determined there, if only there
+
+
+def turnbull_curves(estimate: TurnbullEstimate, ax: Axes | None = None, *, group: object = None) -> Axes:
+    """Survival of one group, or of up to six; `relfit.plotting.step_curves` draws it."""
+    ax = style.axes(ax)
+    sizes = np.diff(estimate.offsets)
+    order = np.argsort(-sizes, kind="stable") if group is None else [style.group_position(estimate.groups, group)]
+    order = [int(place) for place in order if sizes[place]][:_MOST_CURVES]
+    if not order:
+        return style.empty(ax, "There are no durations, so there is no curve to show")
+    parts = [_masses(estimate, place) for place in order]
+    ends = [np.concatenate([left, right]) for left, right, _ in parts]
+    end = max(float(values[np.isfinite(values)].max()) for values in ends)
+    for nth, (place, (left, right, failed)) in enumerate(zip(order, parts, strict=True)):
+        name = "survival" if len(order) == 1 else style.plain(style.group_name(estimate.groups[place]), 18)
+        survival = 1.0 - np.concatenate([[0.0], failed])
+        _draw_bounds(ax, left, right, survival, (0.0, end), colour=style.PALETTE[nth], label=name)
+    ax.set(xlim=(0.0, end), ylim=(0.0, 1.02))
+    style.thousands(ax.xaxis)
+    of = f" of {count(len(order), 'group')}" if len(sizes) > 1 else ""
+    of = of if group is None else f" of {style.group_name(estimate.groups[order[0]])}"
+    more = f" ({len(sizes) - len(order)} more not shown)" if group is None and len(sizes) > len(order) else ""
+    message = f"Turnbull: survival{of}{more}; where shaded, the data do not say when it falls"
+    return style.finish(ax, message, "duration (hours)", "survival", below=3 if len(order) > 1 else 0)

@@ -1,23 +1,175 @@
-"""Jobs: expected completion time by number of nodes, and probability of completion over time."""
+"""Jobs on nodes: reliability by length and by number of nodes, completion times, the chi-square test of a system."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.text import number, percent
+from relfit.base.errors import ArgumentError
+from relfit.base.text import interval_ends, number, percent
 from relfit.plotting import style
-from relfit.plotting._registry import plot
+from relfit.plotting._registry import Axes, plot
+from relfit.system import System, SystemChiSquare, SystemsBySize
 from relfit.system.jobs import BestSize, CompletionTime
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+_NAMES = {"reliability": "reliability", "hazard": "failure rate (per hour)", "mttf": "mean time to failure (hours)"}
+_POINTS = 80
+_DRAWS = 399
+_DRAWS_BY_SIZE = 199
 _DASH: Any = (0, (4, 2))
 _DRAWN = 600
 _HIGHEST = 30.0  # times the best expected time: the curve rises without bound
+
+
+@plot.register(System)
+def reliability_curve(
+    system: System, until: object = None, ax: Axes | None = None, *, level: float | None = 0.95
+) -> Axes:
+    """Reliability of a system by length of the job, with its confidence interval if made from fits.
+
+    Parameters
+    ----------
+    until : float or duration, optional
+        Length of the longest job, in hours; by default where reliability falls to 2 %.
+    level : float or None
+        Level of the band; None draws none.
+
+    Raises
+    ------
+    ArgumentError
+        For a length that is not above zero and finite.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> from matplotlib.figure import Figure
+    >>> system = rf.System(rf.families.Weibull(0.8606, [1542.0] * 3), ages=200.0)
+    >>> reliability_curve(system, "30 days", ax=Figure().add_subplot()).get_xlabel()
+    'length of the job (hours)'
+    """
+    from relfit.base.units import hours
+
+    last = float(system.quantile(0.98)) if until is None else hours(until)
+    if not (last > 0.0 and np.isfinite(last)):
+        raise ArgumentError(f"a curve until {last:g} hours", remedy="give until=, in hours or as '72h'")
+    x = np.linspace(0.0, last, _POINTS)
+    ax = style.axes(ax)
+    value = system.reliability(x)
+    ax.plot(x, value, color=style.BLUE, linewidth=1.8, label=f"{system.n_nodes} nodes")
+    message = f"a job of {number(last)} h on {system.n_nodes:,} nodes survives with {_chance(value[-1])}"
+    if level is not None and system.origin is not None:
+        limits = system.interval("reliability", x, level, n_draws=_DRAWS)
+        style.band(ax, x, limits.low, limits.high, style.BLUE, f"{percent(level)} interval")
+        message += f" ({percent(level)} interval {interval_ends(_chance(limits.low[-1]), _chance(limits.high[-1]))})"
+    ax.set(ylim=(0.0, 1.02), xlim=(0.0, last))
+    return style.finish(ax, message, "length of the job (hours)", "reliability", True)
+
+
+def _chance(share: float) -> str:
+    """A probability in percent; one that is nearly zero as ``< 0.01 %``."""
+    return "< 0.01 %" if 0.0 < share < 5e-5 else percent(share)
+
+
+@plot.register(SystemsBySize)
+def by_size(
+    result: SystemsBySize,
+    quantity: str = "reliability",
+    ax: Axes | None = None,
+    *,
+    level: float | None = 0.95,
+    **line: Any,
+) -> Axes:
+    """A quantity of the first k nodes, for every k.
+
+    Parameters
+    ----------
+    quantity : {"reliability", "hazard", "mttf"}
+    level : float or None
+        Level of the band, which systems made from fits have; None draws none.
+    **line
+        Options of matplotlib for the lines.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Logarithmic where the quantity spans more than a factor of twenty.
+
+    Raises
+    ------
+    ArgumentError
+        For another quantity.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> from matplotlib.figure import Figure
+    >>> result = rf.System(rf.families.Weibull(0.8606, [1542.0] * 50), ages=200.0).by_size("24h")
+    >>> by_size(result, "mttf", ax=Figure().add_subplot()).get_xlabel()
+    'nodes'
+    """
+    if quantity not in _NAMES:
+        raise ArgumentError(f"no quantity {quantity!r} by size", remedy=f"use one of {', '.join(_NAMES)}")
+    ax = style.axes(ax)
+    k = result.sizes
+    table = getattr(result, quantity).reshape(k.size, -1)
+    horizons = result.horizon.reshape(-1) if quantity != "mttf" else np.zeros(1)
+    shown = np.unique(np.geomspace(1, k.size, 400).round().astype(np.int64)) - 1 if k.size > 400 else np.arange(k.size)
+    band = level is not None and result.system.origin is not None
+    limits = result.interval(quantity, float(level or 0.95), n_draws=_DRAWS_BY_SIZE) if band else None
+    for i, horizon in enumerate(horizons):
+        colour = style.PALETTE[i % len(style.PALETTE)]
+        label = None if quantity == "mttf" else f"after {number(float(horizon))} h"
+        ax.plot(k[shown], table[shown, i], **{"color": colour, "linewidth": 1.8, "label": label, **line})
+        if limits is not None:
+            low, high = (end.reshape(k.size, -1)[shown, i] for end in (limits.low, limits.high))
+            style.band(ax, k[shown], low, high, colour, f"{percent(limits.level)} interval" if i == 0 else None)
+    if k.size > 1000:
+        ax.set_xscale("log")
+    values = table[shown][np.isfinite(table[shown]) & (table[shown] > 0.0)]
+    if quantity == "reliability":
+        ax.set_ylim(0.0, 1.02)
+    elif values.size and values.max() > 20.0 * values.min():
+        style.decades(ax.yaxis, float(values.min()), float(values.max()))
+    write = percent if quantity == "reliability" else number
+    unit = " h" if quantity == "mttf" else ""
+    after = "" if quantity == "mttf" else f" after {number(float(horizons[0]))} h"
+    message = f"{_NAMES[quantity].split(' (')[0]}{after} goes from {write(float(table[0, 0]))}{unit} with one node to "
+    message += f"{write(float(table[-1, 0]))}{unit} with {k.size:,}"
+    return style.finish(ax, message, "nodes", _NAMES[quantity], quantity != "mttf" or band)
+
+
+@plot.register(SystemChiSquare)
+def chi_square_bins(result: SystemChiSquare, ax: Axes | None = None) -> Axes:
+    """Observed and expected numbers of failures by time to failure, with each bin's part of the statistic.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> from matplotlib.figure import Figure
+    >>> from relfit.system import chi_square
+    >>> system = rf.System(rf.families.Weibull(0.8, [1000.0] * 2), ages=600.0)
+    >>> result = chi_square(system.sample(100, rng=1), system)
+    >>> chi_square_bins(result, ax=Figure().add_subplot()).get_ylabel()
+    'failures'
+    """
+    ax = style.axes(ax, (7.2, 4.0))
+    place = np.arange(result.observed.size, dtype=np.float64)
+    ax.bar(place - 0.2, result.observed, 0.38, color=style.BLUE, label="observed")
+    ax.bar(place + 0.2, result.expected, 0.38, color=style.GREY, label="expected")
+    top = float(max(result.observed.max(), result.expected.max()))
+    for x, value, high in zip(place, result.contributions, np.maximum(result.observed, result.expected), strict=True):
+        ax.text(x, high + 0.015 * top, f"{value:.2f}", ha="center", va="bottom", fontsize=8, color=style.INK)
+    ends = [number(float(edge)) for edge in result.edges[:-1]]
+    labels = [f"{a} to {b}" for a, b in pairwise(ends)] + [f"over {ends[-1]}"]
+    ax.set_xticks(place, labels)
+    if len(labels) > 7:
+        ax.tick_params(axis="x", rotation=30)
+    ax.grid(visible=False, axis="x")
+    ax.set_ylim(0.0, 1.16 * top)
+    return style.finish(ax, style.headline(result), "time to failure (hours)", "failures", True)
 
 
 @plot.register(BestSize)
@@ -48,16 +200,9 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     _log_axes(ax, sizes, heights)
     share = np.log(result.best / sizes[0]) / max(np.log(sizes[-1] / sizes[0]), 1e-9)
     side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
-    ax.annotate(
-        f"{result.best:,} nodes: {number(best)} h",
-        (result.best, best),
-        (0, -9),
-        textcoords="offset points",
-        ha=side,
-        va="top",
-        color=style.INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
-    )
+    box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}
+    look: Any = {"textcoords": "offset points", "ha": side, "va": "top", "color": style.INK, "bbox": box}
+    ax.annotate(f"{result.best:,} nodes: {number(best)} h", (result.best, best), (0, -9), **look)
     return style.finish(ax, style.headline(result), "nodes", "expected completion time (hours)", True)
 
 
@@ -80,8 +225,7 @@ def completion_curve(done: CompletionTime, ax: Axes | None = None) -> Axes:
     ax.axvline(done.expected, color=style.INK, linestyle=_DASH, linewidth=1.2)
     mean = f"mean {number(done.expected)} h"
     ax.annotate(mean, (done.expected, 4), (6, 0), textcoords="offset points", color=style.INK)
-    ax.set_xlim(0.0, 1.02 * high)
-    ax.set_ylim(0.0, 102.0)
+    ax.set(xlim=(0.0, 1.02 * high), ylim=(0.0, 102.0))
     return style.finish(ax, style.headline(done), "hours from the start", "done (%)")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -14,27 +14,20 @@ from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import TurnbullEstimate
 from relfit.fitting.nonparametric.curves import StepCurves
 from relfit.plotting import style
-from relfit.plotting._registry import plot
-from relfit.plotting.turnbull_figures import turnbull_curves
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from relfit.plotting._registry import Axes, plot
+from relfit.plotting.fit_figures import turnbull_curves
 
 _MOST_CURVES = 6
 _MOST_STEPS = 1200
 _LINES = ("-", "--", "-.", (0, (1.2, 1.4)), (0, (6, 2, 1.2, 2)), (0, (3, 1)))
-TEST_NAMES = {
-    "laplace": "Laplace",
-    "mil_hdbk_189": "MIL-HDBK-189",
-    "lewis_robinson": "Lewis-Robinson",
-    "mann": "Mann",
-}
+_TESTS = {"laplace": "Laplace", "mil_hdbk_189": "MIL-HDBK-189", "lewis_robinson": "Lewis-Robinson", "mann": "Mann"}
 _SKEWED = 50.0  # longest time over the median
 _LONG = 2.0 * HOURS_PER_YEAR  # axes longer than this are in years
 _PROCESSES = {
     "hpp": ("constant rate", style.ORANGE, "--"),
     "power_law": ("power law", style.VERMILION, "-"),
     "log_linear": ("log-linear", style.PURPLE, (0, (6, 2, 1.2, 2))),
+    "renewal": ("renewal (Weibull gaps)", style.GREEN, (0, (5, 2))),
 }
 
 
@@ -115,22 +108,15 @@ def _at_risk(ax: Axes, curves: StepCurves, order: np.ndarray) -> int:
     """Numbers at risk under the ticks of the horizontal axis, one row per group in its colour; the number of rows."""
     low, high = ax.get_xlim()
     marks = [at for at in ax.get_xticks() if low <= at <= high]
+    look: Any = {"textcoords": "offset points", "ha": "center", "va": "top", "fontsize": 8}
     for row, place in enumerate(order):
-        part = curves.part(int(place))
+        part, colour = curves.part(int(place)), style.PALETTE[row % len(style.PALETTE)]
+        below = (0.0, -20.0 - style.ROW * row)
         for at in marks:
             later = np.searchsorted(curves.times[part], at)
             if later < curves.times[part].size:
-                ax.annotate(
-                    f"{curves.at_risk[part][later]:,}",
-                    (at, 0.0),
-                    (0.0, -20.0 - style.ROW * row),
-                    xycoords=ax.get_xaxis_transform(),
-                    textcoords="offset points",
-                    ha="center",
-                    va="top",
-                    fontsize=8,
-                    color=style.PALETTE[row % len(style.PALETTE)],
-                )
+                text = f"{curves.at_risk[part][later]:,}"
+                ax.annotate(text, (at, 0.0), below, xycoords=ax.get_xaxis_transform(), color=colour, **look)
     ax.set_xlabel(f"{ax.get_xlabel()}; at risk above", labelpad=4.0 + style.ROW * len(order))
     return len(order)
 
@@ -178,7 +164,7 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float | None = 
     made = result.status == "ok"
     if not made.any():
         return style.empty(ax, "Too few failures for any test of trend")
-    names = [TEST_NAMES.get(test, test) for test in result.tests]
+    names = [_TESTS.get(test, test) for test in result.tests]
     ax.grid(visible=False, axis="y")
     if len(result.groups) == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -205,9 +191,8 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float | None = 
     tested = made.sum(axis=0)
     with np.errstate(invalid="ignore"):
         hit = (result.p <= alpha) & made
-    rising, falling = (
-        100.0 * (hit & (result.direction == sign)).sum(axis=0) / np.maximum(tested, 1) for sign in (1, -1)
-    )
+    several = np.maximum(tested, 1)
+    rising, falling = (100.0 * (hit & (result.direction == sign)).sum(axis=0) / several for sign in (1, -1))
     adjusted = (np.nan_to_num(result.p_adjusted, nan=1.0) <= alpha).sum(axis=0)
     ax.barh(place, falling, 0.6, color=style.BLUE, label="falling")
     ax.barh(place, rising, 0.6, left=falling, color=style.VERMILION, label="rising")
@@ -220,11 +205,9 @@ def trends(result: TrendTests, ax: Axes | None = None, *, alpha: float | None = 
     ax.set_ylim(-0.7, len(names) + 0.1)
     i = result.tests.index("lewis_robinson") if "lewis_robinson" in result.tests else len(result.tests) - 1
     share = (rising[i] + falling[i]) / 100.0
+    most = f"mostly {'rising' if rising[i] > falling[i] else 'falling'}"
     message = f"{names[i]} sees a trend in {percent(share)} of {int(tested[i]):,} groups, "
-    if share <= 1.3 * alpha:
-        message += "about what chance gives"
-    else:
-        message += f"mostly {'rising' if rising[i] > falling[i] else 'falling'}"
+    message += "about what chance gives" if share <= 1.3 * alpha else most
     label = f"groups with p of {alpha:g} or less (%)"
     return style.finish(ax, message, label, "", True, ncols=3, loc="upper right", columnspacing=1.0, handlelength=1.2)
 
@@ -258,23 +241,13 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, observed: Me
         top = float(np.nanmax([observed.estimate[last], observed.high[last]]))
         band = float(observed.low[last]), float(observed.high[last])
     at = np.linspace(0.0, end, 200)[1:]
-    for fitted in fits:
-        if fitted.model in _PROCESSES and fitted.ok[place]:
+    for fitted in sorted(fits, key=lambda fit: fit.model == "renewal"):
+        if fitted.ok[place]:
             words, colour, line = _PROCESSES[fitted.model]
-            values = _expected(fitted, place, at)
+            values = _renewals(fitted, place, at) if fitted.model == "renewal" else fitted.expected(at)[place]
             ends[fitted.model] = float(values[-1])
-            top = max(top, float(values[-1]))
             ax.plot(at, values, color=colour, linewidth=1.8, linestyle=line, label=words)
-    if "renewal" in result.fits and result.fits["renewal"].ok[place]:
-        renewal = result.fits["renewal"]
-        shape_of, scale = (float(value) for value in renewal.estimates[place])
-        values = _renewals(shape_of, scale, at)
-        running = float(renewal.running[place])  # share that has run for long, with a constant renewal rate
-        values = running * at / (scale * float(special.gamma(1.0 + 1.0 / shape_of))) + (1.0 - running) * values
-        ends["renewal"] = float(values[-1])
-        top = max(top, float(values[-1]))
-        ax.plot(at, values, color=style.GREEN, linewidth=1.8, linestyle=(0, (5, 2)), label="renewal (Weibull gaps)")
-    ax.set_ylim(0, 1.12 * top or 1.0)
+    ax.set_ylim(0, 1.12 * max([top, *ends.values()]) or 1.0)
     _ages(ax, end)
     best = result.best[place]
     shape = ""
@@ -282,9 +255,8 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, observed: Me
         shape_limits = result.fits["power_law"].interval("shape")
         value, lower, upper = (float(v[place]) for v in (shape_limits.estimate, shape_limits.low, shape_limits.high))
         shape = f"; power-law shape {value:.2f} ({lower:.2f} to {upper:.2f}; 1 is constant)"
-    name = {"renewal": "renewal with Weibull gaps", "hpp": "a constant rate"}.get(
-        str(best), str(best).replace("_", "-")
-    )
+    names = {"renewal": "renewal with Weibull gaps", "hpp": "a constant rate"}
+    name = names.get(str(best), str(best).replace("_", "-"))
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
     if best in ends and not band[0] <= ends[best] <= band[1]:
         message = f"Lowest AIC: {name}, which does not give the number of failures that was observed"
@@ -293,8 +265,16 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, observed: Me
     return style.finish(ax, message, "age: hours since observation began", what, True, loc="upper left")
 
 
-def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
-    """Expected Weibull renewals by equally spaced times: M(t) = F(t) + the integral of M(t - s) dF(s)."""
+def _renewals(fit: ProcessFit, place: int, at: np.ndarray) -> np.ndarray:
+    """Expected renewals of a group by equally spaced times; nodes that have run for long have a constant rate."""
+    shape, scale = (float(value) for value in fit.estimates[place])
+    running = float(fit.running[place])
+    steady = at / (scale * float(special.gamma(1.0 + 1.0 / shape)))
+    return np.asarray(running * steady + (1.0 - running) * _new_renewals(shape, scale, at))
+
+
+def _new_renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
+    """Of Weibull gaps from the beginning: M(t) = F(t) + the integral of M(t - s) dF(s)."""
     failed = -np.expm1(-((at / scale) ** shape))
     step = np.diff(failed, prepend=0.0)
     total = np.zeros(at.size + 1)
@@ -303,15 +283,6 @@ def _renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
         sums = total[i::-1][:-1] + total[i::-1][1:]
         total[i + 1] = (failed[i] + 0.5 * float(sums @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
     return total[1:]
-
-
-def _expected(fit: ProcessFit, place: int, age: np.ndarray) -> np.ndarray:
-    """Expected events of a system up to an age in hours."""
-    of = dict(zip(fit.parameters, fit.estimates[place], strict=True))
-    if fit.model == "power_law":
-        return np.asarray((age / of["scale"]) ** of["shape"])
-    growth = of.get("growth", 0.0)
-    return np.asarray(of["rate"] * (np.expm1(growth * age) / growth if growth else age))
 
 
 @plot.register(AvailabilityOverTime)

@@ -82,8 +82,7 @@ def family_mark(family: str) -> FamilyMark:
     >>> family_mark("weibull").colour
     '#D55E00'
     """
-    mark = _FAMILIES.get(family)
-    return mark if mark is not None else _OTHERS[sum(map(ord, family)) % len(_OTHERS)]
+    return _FAMILIES.get(family, _OTHERS[sum(map(ord, family)) % len(_OTHERS)])
 
 
 @contextmanager
@@ -106,21 +105,14 @@ def look(further: Mapping[str, object] | None = None) -> Iterator[None]:
 
 
 def group_position(groups: pd.Index, group: object) -> int:
-    """Position of the group with this label, or with this last key of its label, such as a node.
-
-    Raises
-    ------
-    ArgumentError
-        When there is no such group, or several have that key.
-    """
+    """Position of the group with this label, or with this last key of its label, such as a node; an error else."""
     labels = groups.tolist()
     hits = [i for i, label in enumerate(labels) if label == group]
     hits = hits or [i for i, label in enumerate(labels) if isinstance(label, tuple) and label[-1] == group]
     if len(hits) != 1:
         problem = f"{group!r} names {len(hits)} groups" if hits else f"no group {group!r}"
-        raise ArgumentError(
-            f"{problem} among the {len(labels)}", remedy=f"the groups are {', '.join(map(str, labels[:6]))}"
-        )
+        remedy = f"the groups are {', '.join(map(str, labels[:6]))}"
+        raise ArgumentError(f"{problem} among the {len(labels)}", remedy=remedy)
     return hits[0]
 
 
@@ -237,23 +229,7 @@ def steps(
     alpha: float = 0.25,
     **line: Any,
 ) -> None:
-    """A step function with its interval.
-
-    Parameters
-    ----------
-    edges : ndarray of float, shape (steps + 1,)
-        Where each step begins, and where the last one ends.
-    value, low, high : ndarray of float, shape (steps,)
-        NaN is not drawn.
-    colour, shade : str
-        Of the line and of the band; the band has the line's by default.
-    label, limits : str, optional
-        Of the line and of the band, for the legend.
-    alpha : float
-        Opacity of the band.
-    **line
-        Options of matplotlib for the line.
-    """
+    """A step function between `edges` with its interval, a band (`shade`, `limits`, `alpha`); NaN is not drawn."""
     if np.isfinite(low).any():
         low, high = np.append(low, low[-1]), np.append(high, high[-1])
         band(ax, edges, low, high, shade or colour, limits, alpha, step="post")
@@ -323,8 +299,7 @@ def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, below: 
 
     It is drawn inside the axes where `legend` is true, and in so many columns under them where `below` is not zero.
     """
-    ax.set_xlabel(x)
-    ax.set_ylabel(y)
+    ax.set(xlabel=x, ylabel=y)
     title(ax, message)
     if legend:
         ax.legend(facecolor="white", edgecolor="none", framealpha=0.8, **{"loc": "best", "handlelength": 2.2, **where})
@@ -353,13 +328,11 @@ def legend_below(ax: Axes, columns: int, *, rows: int = 0) -> None:
 
 def empty(ax: Axes, message: str) -> Axes:
     """Axes that say why there is nothing to show."""
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
     ax.grid(visible=False)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    ax.text(
-        0.5, 0.5, "\n".join(textwrap.wrap(message, 40)), ha="center", va="center", color=GREY, transform=ax.transAxes
-    )
+    text = "\n".join(textwrap.wrap(message, 40))
+    ax.text(0.5, 0.5, text, ha="center", va="center", color=GREY, transform=ax.transAxes)
     title(ax, message)
     return ax

@@ -43,21 +43,17 @@ _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
 }
 
 
-def _silent(about: str, share: float) -> None:
-    """The default of `progress`."""
-
-
-def _parts(data: ReportData, say: Callable[[str, float], None]) -> Iterator[FirstScreen | Section | str]:
+def _parts(data: ReportData, say: Callable[[str, float], None] | None) -> Iterator[FirstScreen | Section | str]:
     """The first screen and the sections; the reason in place of a section that the log cannot fill."""
     if data.log.lifetimes is not None:
         yield lifetime_report.lifetime_summary(data)
         yield from lifetime_report.sections(data)
         return
-    say("first screen", 0.0)
-    yield fleet_summary(data)
-    for i, (about, section) in enumerate(_SECTIONS.items(), start=1):
-        say(about, i / (len(_SECTIONS) + 1.0))
-        yield section(data)
+    pages: dict[str, Callable[[ReportData], FirstScreen | Section | str]] = {"first screen": fleet_summary, **_SECTIONS}
+    for i, (about, part) in enumerate(pages.items()):
+        if say is not None:
+            say(about, i / len(pages))
+        yield part(data)
 
 
 def report(
@@ -129,7 +125,7 @@ def report_with_answer(
     """As `report`, of a study; the first sentence of the page, and its file."""
     names = tuple(family_named(name).name for name in (families if families is not None else CORE))
     log, data = study.log, ReportData(study, names)
-    parts = list(_parts(data, progress if progress is not None else _silent))
+    parts = list(_parts(data, progress))
     figures = [figure for part in parts if not isinstance(part, str) for figure in part.figures]
     sections = [part for part in parts if isinstance(part, Section)]
     sections += [detail_sections.data(data), methods(data, {section.key for section in sections})]

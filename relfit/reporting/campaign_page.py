@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,7 @@ import pandas as pd
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.plotting import campaign_figures as draw
-from relfit.reporting.campaign_hours import in_hours
-from relfit.reporting.campaign_settings import base_settings, so_far
+from relfit.reporting.campaign_settings import base_settings, in_hours, so_far
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
@@ -40,25 +40,7 @@ _SETTINGS = 40
 
 
 def write_campaign_page(result: CampaignResults, path: str | Path, within: float | None = None) -> Path:
-    """Write the results of a campaign as one HTML page: findings, costs, best cells, Pareto front, curves, maps.
-
-    Parameters
-    ----------
-    result : CampaignResults
-    path : str or Path
-    within : float, optional
-        List cells whose mean is at most so much worse than the best, as for `best_cells`.
-
-    Returns
-    -------
-    pathlib.Path
-        `path`.
-
-    Raises
-    ------
-    ArgumentError
-        When the file cannot be written.
-    """
+    """Write the results of a campaign as one HTML page: findings, costs, best cells (`within`), Pareto front, maps."""
     result = in_hours(result)
     settings = base_settings(result)
     common = [_section(result, "What all cells have in common", "", [], {"Settings": settings}, _SETTINGS)]
@@ -102,9 +84,8 @@ def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[st
         yield _experiment(result, label, picture)
     if len(result.experiments) > _MOST and not result.drawn:
         left = ", ".join(result.experiments[_MOST:])
-        yield _section(
-            result, "Further experiments", f"Without figures here, and in the tables of relfit sweep: {left}.", [], {}
-        )
+        text = f"Without figures here, and in the tables of relfit sweep: {left}."
+        yield _section(result, "Further experiments", text, [], {})
 
 
 def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
@@ -168,7 +149,7 @@ class _Pictures:
     def of(self, title: str, function: Callable[..., Axes], *arguments: object, **options: object) -> tuple[str, str]:
         """Title and SVG."""
         self.count += 1
-        return title, drawn(Figure(f"figure-{self.count}", title, function, arguments, options)).svg
+        return title, drawn(Figure(f"figure-{self.count}", title, partial(function, *arguments, **options))).svg
 
 
 def _section(

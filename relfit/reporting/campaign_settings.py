@@ -1,9 +1,10 @@
-"""What an answer of a campaign is about: the settings that all cells have in common, the cells with results."""
+"""What an answer of a campaign is about: settings that all cells have in common, cells with results, times in hours."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -36,6 +37,19 @@ def base_settings(result: CampaignResults) -> pd.DataFrame:
         return table
     meanings = {key: field.description or "" for key, field in TrainingParameters.model_fields.items()}
     return table.assign(meaning=table["key"].map(meanings).fillna(""))
+
+
+def in_hours(result: CampaignResults) -> CampaignResults:
+    """Results of training jobs in hours in place of minutes, with prices per hour; those of other runs as they are."""
+    campaign = result.campaign
+    names = [name for name in result.outputs if name not in result.parameters and result.unit(name) == "min"]
+    if campaign.get("run") != "training" or not names:
+        return result
+    prices: dict[str, Any] = dict(campaign.get("prices", {}))
+    prices |= {name: 60.0 * prices[name] for name in names if name in prices}
+    units = {**campaign.get("units", {}), **dict.fromkeys(names, "h")}
+    runs = result.runs.assign(**{name: result.runs[name] / 60.0 for name in names})
+    return replace(result, campaign={**campaign, "units": units, "prices": prices}, runs=runs)
 
 
 def so_far(result: CampaignResults) -> str:

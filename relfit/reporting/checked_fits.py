@@ -38,16 +38,7 @@ def _written(family: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class CheckedFits:
-    """Fits of one group, with the Anderson-Darling p-value of each distribution.
-
-    Attributes
-    ----------
-    fits : Fits
-    p : dict of str to float
-        NaN without a test.
-    least : float
-        The smallest p-value that the test can show.
-    """
+    """Fits of one group with Anderson-Darling p-values (NaN without a test), of which the test can show `least`."""
 
     fits: Fits
     p: dict[str, float]
@@ -88,11 +79,8 @@ class CheckedFits:
         if not order:
             return "No distribution can be compared: too few failures."
         if all(self.p[name] < _SIZE for name in order):
-            worst = max(self.p[name] for name in order)
-            return (
-                f"No distribution fits (Anderson-Darling, largest {self._shown(worst)}); the {_written(order[0])} is "
-                "closest by AICc."
-            )
+            worst, closest = self._shown(max(self.p[name] for name in order)), _written(order[0])
+            return f"No distribution fits (Anderson-Darling, largest {worst}); the {closest} is closest by AICc."
         near = [name for name in order if scores[name] - scores[order[0]] < _NEAR]
         *others, last = map(_written, near)
         text = f"The {', '.join(others)} and {last} fit equally well" if others else f"The {last} fits best"
@@ -105,20 +93,10 @@ class CheckedFits:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per distribution; times in hours."""
-        rows = [
-            (
-                name,
-                str(one.status[0]),
-                int(one.lives.n_failures[0]),
-                float(one.mean[0]),
-                float(one.mean_low[0]),
-                float(one.mean_high[0]),
-                float(one.aicc[0]),
-                self.p[name],
-            )
-            for name in self.fits.families
-            for one in [self.fits[name]]
-        ]
+        rows = []
+        for name, one in self.fits.results.items():
+            numbers = (float(values[0]) for values in (one.mean, one.mean_low, one.mean_high, one.aicc))
+            rows.append((name, str(one.status[0]), int(one.lives.n_failures[0]), *numbers, self.p[name]))
         return pd.DataFrame(rows, columns=["family", "status", "times", "mean", "low", "high", "aicc", "p"])
 
     def shown_p(self) -> list[str]:

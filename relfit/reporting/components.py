@@ -29,30 +29,15 @@ MOST_ROWS = 30_000  # rows of a table in the page, which has to stay small
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A figure to draw, with the page's title in place of its own: the verdict above says what it shows.
+    """A figure to draw into ``ax``, with the page's title in place of its own: the verdict above says what it shows.
 
     `key` is its name in the page; a `wide` one is as wide as the page, and is drawn again for a phone.
     """
 
     key: str
     title: str
-    function: Callable[..., Axes]
-    arguments: tuple[object, ...]
-    options: dict[str, object]
+    draw: Callable[..., Axes]
     wide: bool = False
-
-    @classmethod
-    def of(
-        cls,
-        key: str,
-        title: str,
-        function: Callable[..., Axes],
-        *arguments: object,
-        wide: bool = False,
-        **options: object,
-    ) -> Figure:
-        """From a function of `relfit.plotting` and its arguments."""
-        return cls(key, title, function, arguments, options, wide)
 
 
 @dataclass(frozen=True)
@@ -112,22 +97,9 @@ class Panel:
 class Table:
     """A table of the page: it shows the first rows; all of them, or the first 30,000, can be downloaded.
 
-    Parameters
-    ----------
-    name : str
-        Also the name of the CSV file.
-    frame : pandas.DataFrame
-        The rows and columns of the CSV; text and numbers.
-    columns : dict
-        Heads of the shown columns, by column of the page's frame; all columns when empty.
-    percent : frozenset of str
-        Columns of shares, shown in percent.
-    decimals : int, optional
-        Of these percentages, where they are to be compared; by default each has as many as it needs.
-    page : pandas.DataFrame, optional
-        The frame shown by the page, row for row; by default `frame`.
-    total : int, optional
-        Rows of the complete table, where `frame` has only the first of them.
+    The page shows `columns` (all when empty) under their heads, of the frame `page`, which is `frame` by default, as
+    the CSV has it. A column ``limits`` that neither has shows ``low`` and ``high``. Columns of `percent` are shares;
+    with `decimals` they can be compared. `total` counts the rows of which `frame` has the first.
     """
 
     name: str
@@ -141,9 +113,12 @@ class Table:
     page: pd.DataFrame | None = None
     total: int | None = None
 
-    @property
+    @cached_property
     def _page(self) -> pd.DataFrame:
-        return self.frame if self.page is None else self.page
+        page = self.frame if self.page is None else self.page
+        if "limits" not in self.columns or "limits" in page:
+            return page
+        return page.assign(limits=spans(page, share="limits" in self.percent))
 
     @property
     def head(self) -> list[tuple[str, bool]]:
@@ -153,14 +128,12 @@ class Table:
     @property
     def rows(self) -> list[list[str]]:
         """The shown rows as text."""
-        part = self._page.head(self.shown)
-        columns = [
-            [
-                shown_share(float(value), _ALMOST, self.decimals) if name in self.percent else _cell(value)
-                for value in part[name]
-            ]
-            for name in self._shown_columns()
-        ]
+        part, shares = self._page.head(self.shown), self.percent - {"limits"}
+
+        def cell(name: str, value: Any) -> str:
+            return shown_share(float(value), _ALMOST, self.decimals) if name in shares else _cell(value)
+
+        columns = [[cell(name, value) for value in part[name]] for name in self._shown_columns()]
         return [list(row) for row in zip(*columns, strict=True)]
 
     @property
@@ -252,15 +225,26 @@ def _cells(column: pd.Series) -> list[Any]:
 _ALMOST = 0.99999  # larger shares in a table are shown as this
 
 
-def interval_head(level: float, of: str = "") -> str:
-    """Head of a column of intervals.
+def heads(text: str) -> dict[str, str]:
+    """Columns of a table with their heads, or with one of the same name.
 
     Examples
     --------
-    >>> interval_head(0.95), interval_head(0.9, "24 h")
-    ('95 % interval', '24 h, 90 % interval')
+    >>> heads("scope; mtbf: hours between")
+    {'scope': 'scope', 'mtbf': 'hours between'}
     """
-    return f"{of}{', ' if of else ''}{100 * level:g} % interval"
+    parts = (part.partition(": ") for part in text.split("; "))
+    return {name: head or name for name, _, head in parts}
+
+
+def interval_head(level: float) -> str:
+    """Head of a column of intervals."""
+    return f"{100 * level:g} % interval"
+
+
+def spans(frame: pd.DataFrame, of: str = "", share: bool = False) -> list[str]:
+    """The intervals in the columns ``low`` and ``high``, or in those of a name before it, as text for a table."""
+    return [span(low, high, share) for low, high in zip(frame[f"{of}low"], frame[f"{of}high"], strict=True)]
 
 
 def span(low: float, high: float, share: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from relfit.base.results import key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
 from relfit.fitting.nonparametric import kaplan_meier, observed_times
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Figure, Section, Table, interval_head, span
+from relfit.reporting.components import Figure, Section, Table, heads, interval_head, spans
 from relfit.reporting.first_screen import limits, shown_availability
 from relfit.reporting.report_data import ReportData
 
@@ -33,17 +34,15 @@ def times(m: ReportData) -> Section | str:
     label = tested.fits.groups[0]
     name = f" of system {label}" if m.several_systems else ""
     best = str(tested.fits.best().iloc[0])
-    title = "Times between incidents" + name
+    draw = partial(plotting.distributions, tested.fits)
     if best in tested.fits.families:
-        figure = Figure.of("times", title, plotting.probability_plot, tested.fits, family=best)
-    else:
-        figure = Figure.of("times", title, plotting.distributions, tested.fits)
+        draw = partial(plotting.probability_plot, tested.fits, family=best)
+    figure = Figure("times", "Times between incidents" + name, draw)
     table = fit_table("fits-by-system", "Distributions fitted to the times between incidents" + name, tested)
     instants, note = int(tested.fits.lives.n_failures.sum()), tuple[str, ...]()
     if not m.several_systems and instants != m.failures:
-        note = (
-            f"Here {instants:,} times of failure are counted; other sections join them to {m.failures:,} incidents.",
-        )
+        joined = f"other sections join them to {m.failures:,} incidents"
+        note = (f"Here {instants:,} times of failure are counted; {joined}.",)
     return Section("times", "Times between", tested.headline, note, figures=(figure,), details=(table,))
 
 
@@ -61,9 +60,8 @@ def repairs(m: ReportData) -> Section | str:
         verdict += f" ({limits(*(float(observed[f'mean{end}']) for end in ('_low', '_high', '')))})"
     if np.isfinite(half):
         verdict += f"; half are over in {duration(half)}"
-        verdict += (
-            f", one in ten takes longer than {duration(most)}" if m.failures >= FEWEST and np.isfinite(most) else ""
-        )
+        if m.failures >= FEWEST and np.isfinite(most):
+            verdict += f", one in ten takes longer than {duration(most)}"
     verdict += "."
     found = m.parameters.result
     mean = None
@@ -83,24 +81,16 @@ def repairs(m: ReportData) -> Section | str:
     if kinds is not None:
         best = kinds.best()
         if (best["status"] == "ok").any():
-            sentences.append(
-                f"{kinds.headline} {kinds.explained_by(repair_kinds(m.part, 'cause', level=m.level))}".strip()
-            )
+            by_cause = kinds.explained_by(repair_kinds(m.part, "cause", level=m.level))
+            sentences.append(f"{kinds.headline} {by_cause}".strip())
         clock = repair_clock(m.part)
         if clock.depends:
             sentences.append(clock.headline)
         if m.failures >= FEWEST:
-            figures = (Figure.of("repairs", "Times to repair of outages", plotting.repair_times, kinds),)
+            figures = (Figure("repairs", "Times to repair of outages", partial(plotting.repair_times, kinds)),)
     table = fit_table("repair-fits", "Distributions fitted to the times to repair", tested)
-    return Section(
-        "repairs",
-        "Repairs",
-        verdict,
-        tuple(sentences),
-        figures,
-        tables=(_as_observed(m),),
-        details=() if m.failures < FEWEST else (table,),
-    )
+    details = () if m.failures < FEWEST else (table,)
+    return Section("repairs", "Repairs", verdict, tuple(sentences), figures, (_as_observed(m),), details=details)
 
 
 def _as_observed(m: ReportData) -> Table:
@@ -108,21 +98,12 @@ def _as_observed(m: ReportData) -> Table:
     times = m.part.ttr("cause" if m.part.events["cause"].notna().any() else "system")
     frame, keys = observed_times(times, m.level).to_frame(), [str(name) for name in times.groups.names]
     frame = frame[frame["ended"] > 0].sort_values("ended", ascending=False, kind="stable", ignore_index=True)
-    page = frame.assign(
-        **{"mean_limits": [span(*pair) for pair in zip(frame["mean_low"], frame["mean_high"], strict=True)]}
-    )
     return Table(
         "repairs-as-observed",
         f"Times to repair by {', '.join(keys)}, as observed (hours)",
         frame,
-        {
-            **{name: name for name in keys},
-            "ended": "repairs",
-            "mean": "mean",
-            "mean_limits": interval_head(m.level),
-            "median": "median",
-        },
-        page=page,
+        dict(zip(keys, keys, strict=True)) | heads(f"ended: repairs; mean; limits: {interval_head(m.level)}; median"),
+        page=frame.assign(limits=spans(frame, "mean_")),
         shown=5,
     )
 
@@ -147,7 +128,7 @@ def availability(m: ReportData) -> Section | str:
     if found is None or whole is None:
         return f"availability ({m.availability_over_time.problem})"
     few = m.failures < FEWEST
-    figure = Figure.of("availability", "Availability over time", plotting.availability_over_time, found)
+    figure = Figure("availability", "Availability over time", partial(plotting.availability_over_time, found))
     frame = found.to_frame()
     days = {name: [f"{stamp:%Y-%m-%d}" for stamp in frame[name]] for name in ("from", "to")}
     keys = {str(name): str(name) for name in key_columns(found.groups).columns} if m.several_systems else {}
@@ -155,7 +136,7 @@ def availability(m: ReportData) -> Section | str:
         "availability-over-time",
         "Availability in calendar bins",
         frame.assign(**days),
-        {**keys, "from": "from", "to": "to", "operational": "availability", "low": "low", "high": "high"},
+        keys | heads("from; to; operational: availability; low; high"),
         percent=frozenset({"operational", "low", "high"}),
         decimals=_decimals(found.operational),
     )
@@ -183,36 +164,24 @@ def attributes(m: ReportData) -> Section | str:
         return f"attributes of nodes: {effects.not_compared}" if effects.not_compared else ""
     left_out = (f"Not compared: {effects.not_compared}.",) if effects.not_compared else ()
     page = frame.assign(
-        limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
         term=frame["term"].astype(str).str.replace(r"^np\.log2\(.*\)$", "per doubling", regex=True),
         p_adjusted=[p_value(float(p)).removeprefix("p ").removeprefix("= ") for p in frame["p_adjusted"]],
     )
+    system = "system; " if frame["system"].any() else ""
+    columns = f"attribute; {system}term: level; reference: against; ratio; limits: {interval_head(m.level)}; "
     table = Table(
         "attributes",
         "Largest effect of each attribute",
         frame,
-        {
-            "attribute": "attribute",
-            **({"system": "system"} if frame["system"].any() else {}),
-            "term": "level",
-            "reference": "against",
-            "ratio": "ratio",
-            "limits": interval_head(m.level),
-            "p_adjusted": "p, adjusted",
-        },
+        heads(f"{columns}p_adjusted: p, adjusted"),
         page=page,
         note="Ratio of failure rates by negative binomial regression, one attribute at a time"
         + (", in each system by itself." if frame["system"].all() else "."),
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
-    return Section(
-        "attributes",
-        "Attributes of nodes",
-        effects.headline,
-        (*effects.findings[1:], *left_out),
-        tables=shown,
-        details=folded,
-    )
+    sentences = (*effects.findings[1:], *left_out)
+    title = "Attributes of nodes"
+    return Section("attributes", title, effects.headline, sentences, tables=shown, details=folded)
 
 
 def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
@@ -222,15 +191,7 @@ def fit_table(name: str, title: str, tested: CheckedFits) -> Table:
         name,
         title,
         frame,
-        {
-            "family": "distribution",
-            "times": "times",
-            "mean": "mean (h)",
-            "low": "low",
-            "high": "high",
-            "aicc": "AICc",
-            "p": "Anderson-Darling p",
-        },
+        heads("family: distribution; times; mean: mean (h); low; high; aicc: AICc; p: Anderson-Darling p"),
         page=frame.assign(p=tested.shown_p()),
         note="A small p-value speaks against the distribution.",
     )
@@ -256,9 +217,8 @@ def data(m: ReportData) -> Section:
     facts.append(("period", m.chosen.headline.removeprefix("Period used: ").rstrip(".")))
     facts.append(("time zone of the log", source.timezone))
     declared = int(log.population["declared"].sum())
-    facts.append(
-        ("population", f"{log.n_nodes:,}" + (f", {declared:,} declared" if declared else ", as the events name them"))
-    )
+    listed = f"{declared:,} declared" if declared else "as the events name them"
+    facts.append(("population", f"{log.n_nodes:,}, {listed}"))
     facts += [("note", note) for note in source.notes]
     tables = [Table("source", "Source", pd.DataFrame(facts, columns=["what", "value"]), shown=60)]
     if len(log.rejected):

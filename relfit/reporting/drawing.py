@@ -59,7 +59,7 @@ def _svg_of(figure: Figure, key: str, size: tuple[float, float]) -> str:
     with style.look(_PAGE_LOOK):
         canvas = Canvas(figsize=size, layout="constrained")
         ax = canvas.add_subplot()
-        figure.function(*figure.arguments, ax=ax, **figure.options)
+        figure.draw(ax=ax)
         ax.set_title("", loc="left")
         if size == WIDE:
             ax.set_xlabel("")  # it is in the title
@@ -106,9 +106,8 @@ def _svg(canvas: Canvas, key: str, title: str) -> str:
     for element in root.iter():
         for name in ("style", "fill", "stroke"):
             if name in element.attrib:
-                element.set(
-                    name, _COLOUR.sub(lambda found: _INKS_BY_LOWER[found.group().lower()], element.get(name, ""))
-                )
+                inked = _COLOUR.sub(lambda colour: _INKS_BY_LOWER[colour.group().lower()], element.get(name, ""))
+                element.set(name, inked)
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)
     return ElementTree.tostring(root, encoding="unicode")

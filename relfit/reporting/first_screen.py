@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -16,7 +18,6 @@ from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 
 _WEEK = 168.0  # hours
-_LATELY = " in the last 90 days"
 _NAMED = 3
 _MANY_REJECTED = 0.01  # share of rejected rows from which there is a caution
 _SMALL, _BARS = 12, 40  # most systems with a sparkline; steps in it
@@ -24,16 +25,10 @@ _SMALL, _BARS = 12, 40  # most systems with a sparkline; steps in it
 
 def fleet_summary(m: ReportData) -> FirstScreen:
     """The first screen of a fleet whose nodes are repaired."""
-    cards = _systems_cards(m) if m.several_systems else _cards(m)
-    return FirstScreen(
-        _sentence(m), tuple(cards), picture(m), tuple(_advice(m)), tuple(_limits(m)), _trust(m), _small_pictures(m)
-    )
-
-
-def _trust(m: ReportData) -> str:
-    """How far predictions can be trusted, by the backtest on the log's own past; empty without one."""
-    tested = m.backtest.result
-    return "" if tested is None else f"Trust: {tested.trust}. {tested.trust_reason}"
+    cards, tested = tuple(_systems_cards(m) if m.several_systems else _cards(m)), m.backtest.result
+    trust = "" if tested is None else f"Trust: {tested.trust}. {tested.trust_reason}"
+    advice, limits = tuple(_advice(m)), tuple(_limits(m))
+    return FirstScreen(_sentence(m), cards, picture(m), advice, limits, trust, _small_pictures(m))
 
 
 def _refuted(m: ReportData, part: str) -> str:
@@ -44,16 +39,13 @@ def _refuted(m: ReportData, part: str) -> str:
 
 def _window_before(m: ReportData) -> Window:
     """The period used, with which now is compared."""
-    model = m.model.result
-    assert model is not None
-    return model.period.log.window if model.period.before_now is None else model.period.before_now
+    period = m.model.needed.period
+    return period.log.window if period.before_now is None else period.before_now
 
 
 def _before(m: ReportData) -> tuple[float, str]:
     """Hours between interruptions in the period used, and when that was."""
-    model, window = m.model.result, _window_before(m)
-    assert model is not None
-    begun = model.found.table["start"]
+    begun, window = m.incidents.needed.table["start"], _window_before(m)
     inside = int(((begun >= window.start) & (begun <= window.end)).sum())
     ended = window.end < m.log.window.end
     when = f"from {window.start:%B %Y} to {window.end:%B %Y}" if ended else f"since {window.start:%B %Y}"
@@ -110,9 +102,7 @@ def _sentence(m: ReportData) -> str:
         return f"No failure is on record for {count(m.part.n_nodes, 'node')} in {number(hours)} node-hours.{tail}"
     if m.several_systems:
         return _systems_sentence(m)
-    what = "machine" if m.part.n_nodes > 1 else "node"
-    model = m.model.result
-    assert model is not None
+    what, model = "machine" if m.part.n_nodes > 1 else "node", m.model.needed
     if model.lately is None:
         return f"Something interrupted the {what} every {duration(m.part.window.hours / total)}."
     if m.few:
@@ -126,10 +116,9 @@ def _sentence(m: ReportData) -> str:
     before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
     if np.isfinite(hours):
         before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
-    return (
-        f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week "
-        f"({number(low)}-{number(high)} over the next 90 days){each}{before}."
-    )
+    limits_of_week = f"({number(low)}-{number(high)} over the next 90 days)"
+    as_of = f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week"
+    return f"{as_of} {limits_of_week}{each}{before}."
 
 
 def _earlier(m: ReportData) -> float | None:
@@ -143,9 +132,7 @@ def _earlier(m: ReportData) -> float | None:
 
 def _others(m: ReportData) -> str:
     """The scopes that failed, other than the system."""
-    model = m.model.result
-    assert model is not None
-    names = [f"{name}s" for name in ("node", "rack", "group") if model.incidents_of(name).sum()]
+    names = [f"{name}s" for name in ("node", "rack", "group") if m.model.needed.incidents_of(name).sum()]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -182,23 +169,17 @@ def _cards(m: ReportData) -> list[Card]:
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
-        cards.append(
-            Card("A node fails by itself, now", f"every {duration(own.value)}", _limited(own, m.level) + repaired)
-        )
+        often = f"every {duration(own.value)}"
+        cards.append(Card("A node fails by itself, now", often, _limited(own, m.level) + repaired))
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in, now", duration(back.value), _limited(back, m.level)))
     model = m.model.result
     if model is not None and not m.few and model.question is None:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
-        cards.append(
-            Card(
-                f"{count(m.job_size, 'node')} for 24 h, uninterrupted",
-                percent(value),
-                f"{interval_ends(percent(low), percent(high))} of starts in the next 90 days, "
-                + ("on consecutive nodes" if m.job_size > 1 else "while it is up"),
-                _refuted(m, "jobs"),
-            )
-        )
+        where = "on consecutive nodes" if m.job_size > 1 else "while it is up"
+        detail = f"{interval_ends(percent(low), percent(high))} of starts in the next 90 days, {where}"
+        title = f"{count(m.job_size, 'node')} for 24 h, uninterrupted"
+        cards.append(Card(title, percent(value), detail, _refuted(m, "jobs")))
     return cards
 
 
@@ -211,20 +192,13 @@ def _lost_by_system(m: ReportData) -> pd.Series:
     return pd.Series(np.asarray(up.down_hours, np.float64), names).sort_values(ascending=False, kind="stable")
 
 
-def _incidents_by_system(m: ReportData) -> dict[str, int]:
-    """Interruptions of the period by system, as the first sentence counts them."""
-    model = m.model.result
-    assert model is not None
-    total = np.sum([model.incidents_of(name) for name in model.by_scope], axis=0)
-    return {str(name): int(value) for name, value in zip(model.places.systems, total, strict=True)}
-
-
 def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     """The interruptions of each system over time, in order of node-hours lost lately; none for a single system."""
     model = m.model.result
     if model is None or not m.several_systems or not m.failures:
         return ()
-    lost, table, numbers = _lost_by_system(m), model.found.table, _incidents_by_system(m)
+    lost, table = _lost_by_system(m), model.found.table
+    numbers = dict(zip(map(str, model.places.systems), m.by_system.tolist(), strict=True))
     begin, end = (moment.tz_convert("UTC") for moment in (m.log.window.start, m.log.window.end))
     edges = pd.date_range(begin, end, _BARS + 1)
     names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
@@ -232,9 +206,8 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     for name in names:
         begun = table.loc[table["system"].astype(str) == name, "start"]
         counts = np.bincount(np.clip(edges.searchsorted(begun) - 1, 0, _BARS - 1), minlength=_BARS).astype(np.float64)
-        share = (
-            f"{percent(float(lost[name] / lost.sum()))} lost" if name in lost and lost.sum() > 0.0 else "ends unknown"
-        )
+        known = name in lost and lost.sum() > 0.0
+        share = f"{percent(float(lost[name] / lost.sum()))} lost" if known else "ends unknown"
         pictures.append(Small.of(f"System {name}", f"{share} · {numbers.get(name, 0):,}", counts))
     return tuple(pictures)
 
@@ -249,7 +222,7 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
         shaded = "the period used" if m.chosen.before_now is None else "the steady part"
         title += "" if m.chosen.start_limits is None else f"; shaded: {shaded}"
         used = points.stable_period if m.chosen.name not in ("all", "given") else None
-        return (Figure.of("rate", title, plotting.change_points, points, wide=True, used=used),)
+        return (Figure("rate", title, partial(plotting.change_points, points, used=used), wide=True),)
     if m.several_systems:
         model = m.model.result
         if model is None:
@@ -257,8 +230,8 @@ def picture(m: ReportData) -> tuple[Figure, ...]:
         names = {"incidents": "failures", "hours": "hours", "mtbf": "mean", "mtbf_low": "low", "mtbf_high": "high"}
         table = pd.DataFrame(model.scopes.xs("node", level="scope"))[list(names)].rename(columns=names)
         title = "Hours between the failures of one node, by system"
-        return (Figure.of("systems", title, plotting.means_by_group, table, wide=True, what="MTBF"),)
-    return (Figure.of("rate", "Records over time", plotting.events_over_time, m.part, wide=True),)
+        return (Figure("systems", title, partial(plotting.means_by_group, table, what="MTBF"), wide=True),)
+    return (Figure("rate", "Records over time", partial(plotting.events_over_time, m.part), wide=True),)
 
 
 def _advice(m: ReportData) -> list[Point]:
@@ -278,36 +251,22 @@ def _advice(m: ReportData) -> list[Point]:
         table, since = model.found.table, m.lately.window.start
         recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
         if recent:
-            points.append(
-                Point(
-                    f"Look at the whole-system outages first: {recent:,}{_LATELY}, {percent(share)} of the "
-                    "node-hours lost.",
-                    "interruptions",
-                    "list",
-                    "Administrators",
-                )
-            )
+            outages = f"{recent:,} in the last 90 days, {percent(share)} of the node-hours lost"
+            text = f"Look at the whole-system outages first: {outages}."
+            points.append(Point(text, "interruptions", "list", "Administrators"))
     points += _risen(m)
     named = m.nodes_now.result
     if named is not None and not m.few and named["check"].any():
         worst = named[named["check"]]
-        each = [
-            f"{node} ({number(factor, 2)}{' times the mean rate' if i == 0 else ''})"
-            for i, (node, factor) in enumerate(zip(worst["node"], worst["factor"], strict=True))
-            if i < _NAMED
-        ]
+        factors = [number(factor, 2) for factor in worst["factor"].head(_NAMED)]
+        factors[0] += " times the mean rate"
+        each = [f"{node} ({factor})" for node, factor in zip(worst["node"].head(_NAMED), factors, strict=True)]
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         whose = "its" if len(worst) == 1 else "their"
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
-        points.append(
-            Point(
-                f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {whose} excess is {percent(gone)} of "
-                "the failures of nodes.",
-                "nodes",
-                "all",
-                "Hardware",
-            )
-        )
+        excess = f"{whose} excess is {percent(gone)} of the failures of nodes"
+        text = f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {excess}."
+        points.append(Point(text, "nodes", "all", "Hardware"))
     again = m.repeat_failures.result
     often = pd.DataFrame() if again is None else again.going_on[again.going_on["lately"] > 1]
     if not m.few and len(often):
@@ -329,10 +288,8 @@ def _risen(m: ReportData) -> list[Point]:
         return []
     first, before, last = changes.periods[0], changes.stable_period, changes.periods[-1]
     if changes.gradual and last.low > first.high:
-        text = (
-            "Find out why incidents come more and more often: "
-            f"since {last.start:%Y-%m-%d} {last.times(first)} as often as until {first.end:%Y-%m-%d}."
-        )
+        since = f"since {last.start:%Y-%m-%d} {last.times(first)} as often as until {first.end:%Y-%m-%d}"
+        text = f"Find out why incidents come more and more often: {since}."
     elif last.low > before.high:
         day = f"{last.start:%Y-%m-%d}"
         text = f"Find out what changed about {day}: incidents come {last.times(before)} as often since then."
@@ -348,17 +305,10 @@ def _limits(m: ReportData) -> list[Point]:
     together = _together(m)
     if together:
         points.append(Point(f"{together} Do not multiply single-node reliabilities.", "independence", "why"))
-    tested = m.backtest.result
-    if tested is not None:
-        points += [
-            Point(
-                f"The log's own past refutes the numbers on {name}: {tested.refuted(part)}.",
-                name,
-                "how this was measured",
-            )
-            for part, name in (("forecasts", "forecast"), ("jobs", "jobs"))
-            if tested.refuted(part)
-        ]
+    for part, name in (("forecasts", "forecast"), ("jobs", "jobs")):
+        if why := _refuted(m, part):
+            text = f"The log's own past refutes the numbers on {name}: {why}."
+            points.append(Point(text, name, "how this was measured"))
     lost = "" if m.checkpoints.result is None else m.checkpoints.result.refuted
     if lost:
         text = f"The log's own past refutes the predicted loss of {m.job_size}-node jobs: {lost}."
@@ -409,15 +359,12 @@ def many_rejected(m: ReportData) -> list[Point]:
 
 
 def _systems_sentence(m: ReportData) -> str:
-    model = m.model.result
-    assert model is not None
-    hours = model.hours
-    total = np.sum([model.incidents_of(name) for name in model.by_scope], axis=0)
-    names, order = model.places.systems, np.argsort(-total, kind="stable")
-    most, share = order[0], total[order[0]] / total.sum()
+    total, names = m.by_system, m.model.needed.places.systems
+    most = int(total.argmax())
+    own = f"system {names[most]} had {percent(total[most] / total.sum())} of them"
     return (
         f"{count(len(names), 'system')} with {count(m.part.n_nodes, 'node')} had {int(total.sum()):,} incidents in "
-        f"{duration(hours)}; system {names[most]} had {percent(share)} of them."
+        f"{duration(m.model.needed.hours)}; {own}."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from relfit.base.text import count, duration, number, p_value, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fleet import FleetModel
 from relfit.fleet.nodes_to_check import standing_out_lately
-from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, interval_head, span
+from relfit.reporting.components import MOST_ROWS, NOTHING, Figure, Section, Table, heads, interval_head, span, spans
 from relfit.reporting.report_data import ReportData
 
 _NODES_NAMED = 1
@@ -32,7 +32,7 @@ def steady(m: ReportData) -> Section | str:
     """The periods of the rate."""
     points = m.change_points.result
     if points is None or points.status != "ok":
-        return "periods of the rate (" + ("too few failures" if points is not None else m.change_points.problem) + ")"
+        return f"periods of the rate ({'too few failures' if points is not None else m.change_points.problem})"
     frame = points.to_frame()
     for name in ("rate", "low", "high"):
         frame[name] *= HOURS_PER_YEAR
@@ -46,23 +46,13 @@ def steady(m: ReportData) -> Section | str:
             f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not "
             f"{since:,}: they join this period's records alone, without what began while its node was down."
         )
+    rate = f"rate: per {points.stable_period.per}; limits: {interval_head(m.level)}"
     table = Table(
         "periods",
         "Periods of the rate",
         frame,
-        {
-            "start": "from",
-            "end": "to",
-            "began": "began between",
-            "failures": "incidents",
-            "rate": f"per {points.stable_period.per}",
-            "limits": interval_head(m.level),
-            "use": "used",
-        },
-        page=frame.assign(
-            began=["start of observation", *(frame["start_low"] + " and " + frame["start_high"])[1:]],
-            limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)],
-        ),
+        heads(f"start: from; end: to; began: began between; failures: incidents; {rate}; use: used"),
+        page=frame.assign(began=["start of observation", *(frame["start_low"] + " and " + frame["start_high"])[1:]]),
         note=note,
         shown=12,
     )
@@ -98,16 +88,15 @@ def interruptions(m: ReportData) -> Section | str:
     known = bool(scopes["lost"].sum() > 0.0)
     scopes["lost_share"] = scopes["lost"] / scopes["lost"].sum() if known else np.nan
     scopes = scopes.sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
-    names = {"scope": "scope", "incidents": "incidents", "mtbf": "hours between", "limits": interval_head(m.level)}
-    names |= {"hours_now": "now"} if "mtbf_now" in scopes else {}
-    names |= {} if m.several_systems else {"nodes_hit": "nodes hit"}
-    names |= {"mttr": "hours down over period", "lost_share": "node-hours lost"} if known else {}
-    names = ({"system": "system"} if m.several_systems else {}) | names
+    names = f"scope; incidents; mtbf: hours between; limits: {interval_head(m.level)}"
+    names += "; hours_now: now" if "mtbf_now" in scopes else ""
+    names += "" if m.several_systems else "; nodes_hit: nodes hit"
+    names += "; mttr: hours down over period; lost_share: node-hours lost" if known else ""
     table = Table(
         "interruptions-by-scope",
         "Incidents by scope",
         scopes,
-        names,
+        _own(m) | heads(names),
         percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
         note=f"Hours of operation.{_while_down(model)}{_gone(model)}",
@@ -116,14 +105,11 @@ def interruptions(m: ReportData) -> Section | str:
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)
     zone, dates = m.log.source.timezone, ("start", "end")
     stamps = {name: largest[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in dates}
-    shown = {"start": "start", "scope": "scope", "nodes": "nodes", "duration": "hours", "cause": "cause"}
-    if m.several_systems:
-        shown = {"system": "system", **shown}
     list_of = Table(
         "incidents",
         "Incidents that cost most",
         largest.assign(**stamps),
-        shown,
+        _own(m) | heads("start; scope; nodes; duration: hours; cause"),
         note="Records of one incident are joined.",
         shown=5,
         total=len(found),
@@ -146,25 +132,24 @@ def interruptions(m: ReportData) -> Section | str:
         name, share = causes.frame["cause"].iloc[0], float(causes.frame["share"].iloc[0])
         most = "Most are attributed to" if share > 0.5 else "The cause named most often is"
         verdict += f" {most} {name} ({percent(share)})."
-    return Section(
-        "interruptions",
-        "What interrupts it",
-        verdict,
-        tables=(table,) if causes is None else (table, causes),
-        details=(list_of,),
-        terms=tuple(terms),
-        fold="The longest, and how records were joined",
-    )
+    tables, fold = (table,) if causes is None else (table, causes), "The longest, and how records were joined"
+    title = "What interrupts it"
+    return Section("interruptions", title, verdict, (), (), tables, tuple(terms), (list_of,), fold)
 
 
 def _with_limits(scopes: pd.DataFrame) -> pd.DataFrame:
     """The table with intervals as text, and the hours between interruptions now with theirs."""
-    limits = [span(*pair) for pair in zip(scopes["mtbf_low"], scopes["mtbf_high"], strict=True)]
+    limits = spans(scopes, "mtbf_")
     if "mtbf_now" not in scopes:
         return scopes.assign(limits=limits)
     of_now = zip(scopes["mtbf_now"], scopes["mtbf_now_low"], scopes["mtbf_now_high"], strict=True)
     now = [f"{number(mean)} ({span(low, high)})" if mean == mean else NOTHING for mean, low, high in of_now]
     return scopes.assign(limits=limits, hours_now=now)
+
+
+def _own(m: ReportData) -> dict[str, str]:
+    """The column of systems, where there are several."""
+    return {"system": "system"} if m.several_systems else {}
 
 
 def _while_down(model: FleetModel) -> str:
@@ -184,8 +169,7 @@ def _gone(model: FleetModel) -> str:
 
 def _with_losses(m: ReportData) -> pd.DataFrame:
     """The incidents with the node-hours lost to each; one that names no node takes down all nodes of its system."""
-    assert m.model.result is not None
-    places, found = m.model.result.places, m.model.result.found.table
+    places, found = m.model.needed.places, m.incidents.needed.table
     size = pd.Series(np.bincount(places.system, minlength=len(places.systems)), [str(name) for name in places.systems])
     whole = (found["nodes"] == 0).to_numpy()
     nodes = np.where(whole, size.reindex(found["system"].astype(str)).fillna(0).to_numpy(), found["nodes"])
@@ -202,9 +186,8 @@ def _causes(m: ReportData, found: pd.DataFrame) -> Table | None:
     frame = frame.sort_values("incidents", ascending=False, kind="stable").reset_index()
     frame.insert(2, "share", frame["incidents"] / frame["incidents"].sum())
     frame["hours_share"] = frame["hours"] / frame["hours"].sum() if frame["hours"].sum() else np.nan
-    names = {"cause": "cause", "incidents": "incidents", "share": "share"}
-    names |= {"hours_share": "node-hours lost"} if frame["hours"].sum() else {}
-    return Table("causes", "Causes", frame, names, percent=frozenset({"share", "hours_share"}))
+    names = "cause; incidents; share" + ("; hours_share: node-hours lost" if frame["hours"].sum() else "")
+    return Table("causes", "Causes", frame, heads(names), percent=frozenset({"share", "hours_share"}))
 
 
 def systems(m: ReportData) -> Section | str:
@@ -212,15 +195,14 @@ def systems(m: ReportData) -> Section | str:
     model = m.model.result
     if model is None or not m.several_systems:
         return ""
-    total = np.sum([model.incidents_of(name) for name in model.by_scope], axis=0)
-    hours = model.hours
+    total, hours = m.by_system, model.hours
     own = model.scopes.xs("node", level="scope")
     with np.errstate(divide="ignore"):
         frame = pd.DataFrame(
             {
                 "system": [str(name) for name in model.places.systems],
                 "nodes": np.bincount(model.places.system, minlength=len(model.places.systems)),
-                "incidents": total.astype(int),
+                "incidents": total,
                 "between": hours / total,
                 "mtbf": own["mtbf"].to_numpy(),
                 "low": own["mtbf_low"].to_numpy(),
@@ -228,20 +210,13 @@ def systems(m: ReportData) -> Section | str:
                 "mttr": own["mttr"].to_numpy(),
             }
         ).sort_values("incidents", ascending=False, kind="stable", ignore_index=True)
+    own_time = "mtbf: a node: hours between failures"
     table = Table(
         "systems",
         "Systems",
         frame,
-        {
-            "system": "system",
-            "nodes": "nodes",
-            "incidents": "incidents",
-            "mtbf": "a node: hours between failures",
-            "limits": interval_head(m.level),
-            "mttr": "hours to repair",
-        },
+        heads(f"system; nodes; incidents; {own_time}; limits: {interval_head(m.level)}; mttr: hours to repair"),
         shown=30,
-        page=frame.assign(limits=[span(*pair) for pair in zip(frame["low"], frame["high"], strict=True)]),
         note=f"Hours of operation in {duration(hours)}.",
     )
     verdict = "Systems differ, so one average describes none of them: read each system's own report."
@@ -253,79 +228,53 @@ def nodes(m: ReportData) -> Section | str:
     found, now, again = m.outlier_nodes.result, m.nodes_now.result, m.repeat_failures.result
     if found is None and (again is None or not len(again.nodes)):
         return f"outlier nodes ({m.outlier_nodes.problem})"
-    own = {"system": "system"} if m.several_systems else {}
+    own = _own(m)
     tables, findings, figures, details, terms = [], [], [], [], []
     if now is not None and not m.few:
         now = now.sort_values(["check", "factor"], ascending=False, kind="stable", ignore_index=True)
-        limits = [span(*pair) for pair in zip(now["factor_low"], now["factor_high"], strict=True)]
-        tables.append(
-            Table(
-                "nodes-now",
-                "Nodes now, by how often they fail",
-                now,
-                {
-                    **own,
-                    "node": "node",
-                    "factor": "times the mean",
-                    "limits": interval_head(m.level),
-                    "probability": "twice or more",
-                    "check": "check",
-                },
-                percent=frozenset({"probability"}),
-                shown=4,
-                page=now.assign(limits=limits),
-                note="Twice or more: probability. False: 5 % at most.",
-            )
+        often = f"factor: times the mean; limits: {interval_head(m.level)}; probability: twice or more"
+        table = Table(
+            "nodes-now",
+            "Nodes now, by how often they fail",
+            now,
+            own | heads(f"node; {often}; check"),
+            percent=frozenset({"probability"}),
+            shown=4,
+            page=now.assign(limits=spans(now, "factor_")),
+            note="Twice or more: probability. False: 5 % at most.",
         )
+        tables.append(table)
         findings.append(_standing_out(now, m))
     if again is not None and again.tested:
         text = again.findings[0]
         findings.append(f"Over the log {text}" if len(again.nodes) else text)
         if len(again.nodes):
-            listed = again.nodes.assign(
-                **{name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
+            dates = {name: again.nodes[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}
+            numbers = "lately: last 90 days; repeats: all; hours_between: hours after the repair"
+            table = Table(
+                "repeat-failures",
+                "Repeat failures: the same node and cause, soon after a repair",
+                again.nodes.assign(**dates),
+                own | heads(f"node; cause; {numbers}; last"),
+                shown=4,
+                note=f"Hours: median. By chance, singly or by four: {100 * again.alpha:g} % at most.",
             )
-            tables.append(
-                Table(
-                    "repeat-failures",
-                    "Repeat failures: the same node and cause, soon after a repair",
-                    listed,
-                    {
-                        **own,
-                        "node": "node",
-                        "cause": "cause",
-                        "lately": "last 90 days",
-                        "repeats": "all",
-                        "hours_between": "hours after the repair",
-                        "last": "last",
-                    },
-                    shown=4,
-                    note=f"Hours: median. By chance, singly or by four: {100 * again.alpha:g} % at most.",
-                )
-            )
+            tables.append(table)
     if found is not None:
         bad = np.isfinite(found.classes["ratio"].to_numpy(np.float64))
         standing = list(_CRITERIA)[0 if bad.all() else 2 if bad.any() else 1]
-        figures.append(Figure.of("nodes", "Nodes by their number of failures", plotting.outlier_nodes, found))
-        details.append(
-            Table(
-                "failures-by-node",
-                "Nodes by excess of failures over the period",
-                found.nodes,
-                {
-                    **own,
-                    "node": "node",
-                    "events": "failures",
-                    "excess": "excess",
-                    "posterior": standing,
-                    "outlier": "outlier",
-                },
-                percent=frozenset({"posterior"}),
-                shown=6,
-                note=f"Probability over the period: of {_CRITERIA[standing]}. "
-                f"False outliers: {100 * found.alpha:g} % at most.",
-            )
+        false = f"False outliers: {100 * found.alpha:g}"
+        figures.append(Figure("nodes", "Nodes by their number of failures", partial(plotting.outlier_nodes, found)))
+        table = Table(
+            "failures-by-node",
+            "Nodes by excess of failures over the period",
+            found.nodes,
+            own | heads(f"node; events: failures; excess; posterior: {standing}; outlier"),
+            percent=frozenset({"posterior"}),
+            shown=6,
+            note=f"Probability over the period: of {_CRITERIA[standing]}. {false} % at most.",
         )
+        details.append(table)
         told, p = found.headline, p_value(float(found.classes["p"].min()))
         if not m.firm("alike") and (found.classes["description"] != "equal").any():
             told = f"Failure rates of nodes may differ, or by chance: {p}, as one of {m.asked} tests of the report."
@@ -334,17 +283,8 @@ def nodes(m: ReportData) -> Section | str:
             findings.append(_ageing(m))
     if not findings:
         findings, terms = [text for _, text in terms], []
-    return Section(
-        "nodes",
-        "Nodes that stand out",
-        findings[0],
-        tuple(findings[1:]),
-        figures=tuple(figures),
-        tables=tuple(tables),
-        terms=tuple(terms),
-        details=tuple(details),
-        fold="Over the period",
-    )
+    title, shown = "Nodes that stand out", (tuple(figures), tuple(tables), tuple(terms), tuple(details))
+    return Section("nodes", title, findings[0], tuple(findings[1:]), *shown, fold="Over the period")
 
 
 def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
@@ -353,14 +293,11 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     if not len(named):
         none = f"{lately}; none is known yet" if lately else "no node is known"
         return f"As of {when} {none} to fail at least twice as often as the mean."
-
-    def of(row: Mapping[Hashable, object]) -> str:
-        return f" of system {row['system']}" if m.several_systems else ""
-
-    names = [
-        f"{row['node']}{of(row)} ({number(row['factor'], 2)} times, {span(row['factor_low'], row['factor_high'])})"
-        for row in named.head(_NODES_NAMED).to_dict("records")
-    ]
+    names = []
+    for row in named.head(_NODES_NAMED).to_dict("records"):
+        of = f" of system {row['system']}" if m.several_systems else ""
+        limits = span(row["factor_low"], row["factor_high"])
+        names.append(f"{row['node']}{of} ({number(row['factor'], 2)} times, {limits})")
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
     does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
     also = lately and f"; {lately}"
@@ -368,9 +305,7 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
 
 
 def _ageing(m: ReportData) -> str:
-    model = m.model.result
-    assert model is not None
-    fits = model.renewals["node"]
+    fits = m.model.needed.renewals["node"]
     moving = fits.moving is not None and bool(fits.moving[0])
     if m.several_systems or not fits.shape_known or moving or m.firm("ageing"):
         return fits.headline
@@ -386,7 +321,7 @@ def ahead(m: ReportData) -> Section | str:
     found = m.forecast.result
     if found is None:
         return f"a forecast ({m.forecast.problem})"
-    figure = Figure.of("forecast", "Failures counted, and expected", plotting.forecast, found)
+    figure = Figure("forecast", "Failures counted, and expected", partial(plotting.forecast, found))
     table = Table(
         "forecast",
         "Expected, with prediction intervals",
@@ -396,9 +331,8 @@ def ahead(m: ReportData) -> Section | str:
     tested, notes = m.backtest.result, _unit_of_failures(m)
     if tested is None:
         return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
-    past = Figure.of(
-        "backtest", "Forecasts from the log before them, and what came", plotting.backtest, tested, part="forecasts"
-    )
+    draw = partial(plotting.backtest, tested, part="forecasts")
+    past = Figure("backtest", "Forecasts from the log before them, and what came", draw)
     notes = (*notes, *(note for note in found.notes if not note.startswith("As of")))
     if tested.headline.partition(" were ")[2] not in tested.trust_reason:  # which the first screen has
         notes = (*notes, tested.headline)
@@ -423,11 +357,8 @@ def independence(m: ReportData) -> Section | str:
     figures: list[Figure] = []
     together = [part for part in (found.cofailure, found.place) if part is not None and part.expected > 0.0]
     if any(part.depends for part in together):
-        figures.append(
-            Figure.of(
-                "together", "Failures of two nodes within an hour, against chance", plotting.failing_together, together
-            )
-        )
+        title = "Failures of two nodes within an hour, against chance"
+        figures.append(Figure("together", title, partial(plotting.failing_together, together)))
     frame = found.to_frame()
     words: dict[Any, str] = {True: "no", False: "yes"}
     frame = frame.assign(independent=[words.get(value, "no answer") for value in frame["depends"]])
@@ -435,7 +366,7 @@ def independence(m: ReportData) -> Section | str:
         "independence",
         "Question by question",
         frame[["question", "independent", "finding"]],
-        {"question": "question", "independent": "independent?"},
+        heads("question; independent: independent?"),
         note="The CSV has all results.",
     )
     terms = tuple(
@@ -445,6 +376,5 @@ def independence(m: ReportData) -> Section | str:
     )
     bursts = m.bursts.result
     sentences = () if bursts is None or bursts.depends is None else (bursts.headline,)
-    return Section(
-        "independence", "Do failures depend?", found.headline, sentences, tuple(figures), details=(table,), terms=terms
-    )
+    title = "Do failures depend?"
+    return Section("independence", title, found.headline, sentences, tuple(figures), (), terms, (table,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,7 @@ import pandas as pd
 from relfit import plotting
 from relfit.base.results import json_ready
 from relfit.base.text import count, duration, percent
-from relfit.reporting.components import Figure, Panel, Section, Table, interval_head, shown_share, span
+from relfit.reporting.components import Figure, Panel, Section, Table, heads, interval_head, shown_share, span
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
@@ -34,10 +35,7 @@ def questions(m: ReportData) -> Section | str:
         "What if",
         "Move a slider: the answer follows.",
         panel=Panel(json.dumps(data), text, grid.worst),
-        sentences=(
-            "A failure of several nodes counts once.",
-            "Interpolated, within one point or 1 %.",
-        ),
+        sentences=("A failure of several nodes counts once.", "Interpolated, within one point or 1 %."),
     )
 
 
@@ -45,9 +43,7 @@ def jobs(m: ReportData) -> Section | str:
     """How long jobs run without interruption, and how good such predictions were in the past."""
     model = m.model.result
     if model is None or m.several_systems or m.few:
-        return (
-            "jobs and their test on the past (" + ("several systems" if m.several_systems else "too few failures") + ")"
-        )
+        return f"jobs and their test on the past ({'several systems' if m.several_systems else 'too few failures'})"
     if model.question is not None:
         return "jobs and their test on the past (only nodes that failed are known)"
     most = int(model.in_service.sum())
@@ -63,9 +59,8 @@ def jobs(m: ReportData) -> Section | str:
         "jobs",
         "Jobs that nothing interrupts",
         frame,
-        {"nodes": "nodes", "r6": "6 h", "r24": "24 h", "limits": interval_head(m.level), "r72": "72 h"},
-        percent=frozenset({"r6", "r24", "r72"}),
-        page=frame.assign(limits=[span(*pair, True) for pair in zip(frame["low"], frame["high"], strict=True)]),
+        heads(f"nodes; r6: 6 h; r24: 24 h; limits: {interval_head(m.level)}; r72: 72 h"),
+        percent=frozenset({"r6", "r24", "r72", "limits"}),
         note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start.",
     )
     low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
@@ -79,28 +74,19 @@ def jobs(m: ReportData) -> Section | str:
         why = m.backtest.problem if tested is None else "too few could be placed"
         return Section("jobs", "Jobs", verdict, (*uneven, f"Predictions could not be tested: {why}."), tables=(table,))
     past = tested.table[tested.table["part"] == "jobs"]
+    date, error = past["origin"].dt.strftime("%Y-%m-%d"), 100.0 * (past["predicted"] - past["seen"])
+    past = past.assign(date=date, error=error)
     cells = Table(
         "backtest-jobs",
         f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
-        past.assign(date=past["origin"].dt.strftime("%Y-%m-%d"), error=100.0 * (past["predicted"] - past["seen"])),
-        {
-            "date": "from",
-            "predicted": "predicted",
-            "limits": interval_head(tested.level),
-            "seen": "counted",
-            "error": "error (points)",
-        },
-        percent=frozenset({"predicted", "seen"}),
-        page=past.assign(
-            date=past["origin"].dt.strftime("%Y-%m-%d"),
-            error=[f"{round(100.0 * value, 1) + 0.0:+.1f}" for value in past["predicted"] - past["seen"]],
-            limits=[span(*pair, True) for pair in zip(past["low"], past["high"], strict=True)],
-        ),
+        past,
+        heads(f"date: from; predicted; limits: {interval_head(tested.level)}; seen: counted; error: error (points)"),
+        percent=frozenset({"predicted", "seen", "limits"}),
+        page=past.assign(error=[f"{round(error, 1) + 0.0:+.1f}" for error in past["error"]]),
         note="From what was known at each date.",
     )
-    figure = Figure.of(
-        "backtest-jobs", "Jobs of the past: predicted and counted", plotting.backtest, tested, part="jobs"
-    )
+    draw = partial(plotting.backtest, tested, part="jobs")
+    figure = Figure("backtest-jobs", "Jobs of the past: predicted and counted", draw)
     refuted = tested.refuted("jobs")
     past_said = tested.sentences("jobs")[0]
     if refuted:
@@ -120,7 +106,5 @@ def _uneven(m: ReportData, most: int, share: float) -> tuple[str, ...]:
     counts = None if found is None else found.dispersion
     waves = counts is not None and counts.clustered and not counts.trend
     lead = "Incidents cluster: if they" if waves else "If incidents"
-    return (
-        f"{lead} came evenly, every {duration(hours)}, {percent(float(np.exp(-24.0 / hours)))} "
-        f"of 24-hour jobs on {nodes} would meet none.",
-    )
+    none = percent(float(np.exp(-24.0 / hours)))
+    return (f"{lead} came evenly, every {duration(hours)}, {none} of 24-hour jobs on {nodes} would meet none.",)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
@@ -12,7 +14,7 @@ from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import kaplan_meier
 from relfit.log.failurelog import FailureLog
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, interval_head, span
+from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, heads, interval_head
 from relfit.reporting.detail_sections import fit_table
 from relfit.reporting.first_screen import many_rejected
 from relfit.reporting.report_data import ReportData
@@ -58,38 +60,21 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
         within = f"{100 * m.level:g} % interval {interval_ends(least, most)}"
         cards.append(Card(f"In service after {_age(age)}", share, within))
     low, high = (float(limit[0]) / years for limit in poisson_interval(np.array([ended]), m.level))
-    cards.append(
-        Card(
-            "Ended per year of service",
-            percent(ended / years, 2),
-            f"{100 * m.level:g} % interval {interval_ends(percent(low, 2), percent(high, 2))} · "
-            f"{ended:,} in {number(years)} {what}-years",
-        )
-    )
+    within = f"{100 * m.level:g} % interval {interval_ends(percent(low, 2), percent(high, 2))}"
+    detail = f"{within} · {ended:,} in {number(years)} {what}-years"
+    cards.append(Card("Ended per year of service", percent(ended / years, 2), detail))
     title = f"{what}s still in service, by age in years (Kaplan-Meier)"
-    picture = Figure.of("survival", title, plotting.step_curves, curve, wide=True)
+    picture = Figure("survival", title, partial(plotting.step_curves, curve), wide=True)
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
         times = yearly["share"].iloc[-1] / max(yearly["share"].iloc[0], 1e-9)
-        advice.append(
-            Point(
-                f"Plan spares by age: a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times as "
-                "often as in its first.",
-                "age",
-                "by age",
-            )
-        )
+        last_year = f"a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times"
+        advice.append(Point(f"Plan spares by age: {last_year} as often as in its first.", "age", "by age"))
     groups = _places(m)
     if groups is not None and len(groups) > 1 and groups["low"].iloc[0] > groups["high"].iloc[-1]:
         name, worst, best = groups.columns[0], groups.iloc[0], groups.iloc[-1]
-        advice.append(
-            Point(
-                f"Look at {name} {worst[name]}: {percent(worst['rate'])} end per year, in {name} {best[name]} "
-                f"{percent(best['rate'])}.",
-                "places",
-                "all",
-            )
-        )
+        rates = f"{percent(worst['rate'])} end per year, in {name} {best[name]} {percent(best['rate'])}"
+        advice.append(Point(f"Look at {name} {worst[name]}: {rates}.", "places", "all"))
     return FirstScreen(text, tuple(cards[:4]), (picture,), tuple(advice), tuple(_limits(m, what)))
 
 
@@ -98,11 +83,8 @@ def _limits(m: ReportData, what: str) -> list[Point]:
     if what:
         longest = float(m.part.ttf("node").durations.max())
         points.append(Point(f"Nothing is known beyond {duration(longest)}, the longest time seen."))
-    points += many_rejected(m)
-    points.append(
-        Point("Not every lifetime that ended is a failure: the log's own rule says which count.", "data", "source")
-    )
-    return points
+    text = "Not every lifetime that ended is a failure: the log's own rule says which count."
+    return [*points, *many_rejected(m), Point(text, "data", "source")]
 
 
 def sections(m: ReportData) -> list[Section | str]:
@@ -120,20 +102,13 @@ def sections(m: ReportData) -> list[Section | str]:
                 if rises or falls
                 else f"No change of the risk of a {what} is found between its first and its {last} year."
             )
-            limits = [span(*pair, True) for pair in zip(yearly["low"], yearly["high"], strict=True)]
+            columns = "year: year of age; began: began it; ended; share: share that ends; limits: "
             table = Table(
                 "risk-by-age",
                 "Ended by year of age",
                 yearly,
-                {
-                    "year": "year of age",
-                    "began": "began it",
-                    "ended": "ended",
-                    "share": "share that ends",
-                    "limits": interval_head(0.95),
-                },
-                percent=frozenset({"share"}),
-                page=yearly.assign(limits=limits),
+                heads(columns + interval_head(0.95)),
+                percent=frozenset({"share", "limits"}),
                 note="Units observed for part of a year count for that part.",
             )
             parts.append(Section("age", "Does the risk change with age?", verdict, tables=(table,)))
@@ -151,24 +126,15 @@ def sections(m: ReportData) -> list[Section | str]:
                 "places",
                 f"Ended per year of service, by {name}",
                 places,
-                {name: name, "lives": f"{what}s", "ended": "ended", "rate": "per year", "limits": interval_head(0.95)},
-                percent=frozenset({"rate"}),
-                page=places.assign(
-                    limits=[span(*pair, True) for pair in zip(places["low"], places["high"], strict=True)]
-                ),
+                {name: name, **heads(f"lives: {what}s; ended; rate: per year; limits: {interval_head(0.95)}")},
+                percent=frozenset({"rate", "limits"}),
             )
             parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
         tested = CheckedFits.of(lives, m.families, m.level)
-        figure = Figure.of("times", "Share of lifetimes ended by age", plotting.distributions, tested.fits)
-        parts.append(
-            Section(
-                "families",
-                "Which distribution describes the lifetimes",
-                tested.headline,
-                figures=(figure,),
-                tables=(fit_table("fits", "Distributions fitted to the lifetimes", tested),),
-            )
-        )
+        figure = Figure("times", "Share of lifetimes ended by age", partial(plotting.distributions, tested.fits))
+        table = fit_table("fits", "Distributions fitted to the lifetimes", tested)
+        title = "Which distribution describes the lifetimes"
+        parts.append(Section("families", title, tested.headline, (), (figure,), (table,)))
     parts.append("repairs, availability, jobs, periods, dependence (nothing here is repaired)")
     return parts
 

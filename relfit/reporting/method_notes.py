@@ -8,50 +8,42 @@ from relfit.base.text import count
 from relfit.reporting.components import Section
 from relfit.reporting.report_data import ReportData
 
-_TERMS = {
-    "Period": (
+_TERMS = {  # and the sections that each explains
+    ("Period", "steady"): (
         "Counts of a day are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
         "et al. 2005); it finds a change in 1 % of logs without one."
     ),
-    "Incidents": (
+    ("Incidents", "interruptions"): (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
         "confidence intervals are wider where counts vary more than Poisson counts do, and narrower where they surely "
         "vary less."
     ),
-    "Availability": "One minus node-hours down over node-hours observed, outages of the whole system included.",
-    "Jobs": (
+    ("Availability", "availability"): (
+        "One minus node-hours down over node-hours observed, outages of the whole system included."
+    ),
+    ("Jobs", "jobs"): (
         "A job starts at a random instant on nodes that are up. Nodes differ in rate (gamma frailty) and may age "
         "(Weibull); racks and the whole system add incidents. Recent shares of uninterrupted jobs correct the result."
     ),
-    "Test on the past": (
+    ("Test on the past", "forecast jobs"): (
         "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counts "
         "of earlier windows."
     ),
-    "Outlier nodes": (
+    ("Outlier nodes", "nodes"): (
         "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
         "random logs of equal nodes. An outlier need not be bad hardware: loads and racks differ, too."
     ),
-    "Independence": (
+    ("Independence", "independence"): (
         "Correlations are Spearman's. Failures together are counted within an hour, against random logs that keep "
         "each node's order."
     ),
-    "Distributions": (
+    ("Distributions", "repairs times"): (
         "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "
         "fitted parameters. AICc: Hurvich and Tsai (1989); differences below 2 mean nothing."
     ),
 }
 
 
-_SECTIONS: dict[str, frozenset[str]] = {  # sections that a term explains
-    "Period": frozenset({"steady"}),
-    "Incidents": frozenset({"interruptions"}),
-    "Availability": frozenset({"availability"}),
-    "Jobs": frozenset({"jobs"}),
-    "Test on the past": frozenset({"forecast", "jobs"}),
-    "Outlier nodes": frozenset({"nodes"}),
-    "Independence": frozenset({"independence"}),
-    "Distributions": frozenset({"repairs", "times"}),
-}
 _TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdicts rest on p-values
 
 _LIVES = {
@@ -60,7 +52,7 @@ _LIVES = {
         "for as long as they were seen."
     ),
     "Ended per year": "Counts over years of service, with exact Poisson confidence intervals (Garwood 1936).",
-    "Distributions": _TERMS["Distributions"],
+    "Distributions": _TERMS["Distributions", "repairs times"],
 }
 
 
@@ -83,6 +75,6 @@ def methods(m: ReportData, keys: Collection[str]) -> Section:
         if m.asked and not _TESTED.isdisjoint(keys)
         else "Too few failures for tests of change, of nodes and of dependence."
     )
-    explained = _TERMS | {"Period": f"{_TERMS['Period']} {_used(m)}"}
-    terms = tuple((term, text) for term, text in explained.items() if not _SECTIONS[term].isdisjoint(keys))
+    explained = {key: f"{text} {_used(m)}" if key[0] == "Period" else text for key, text in _TERMS.items()}
+    terms = tuple((term, text) for (term, of), text in explained.items() if not set(of.split()).isdisjoint(keys))
     return Section("methods", "Methods", verdict, terms=terms, fold="Each method")

@@ -69,13 +69,7 @@ def _part(name: str) -> str:
 
 
 def write_whole(path: Path, text: str) -> Path:
-    """Write a file complete or not at all.
-
-    Raises
-    ------
-    ArgumentError
-        When its folder does not exist or cannot be written to.
-    """
+    """Write a file complete or not at all."""
     with complete(path) as part:
         part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
     return path

@@ -19,6 +19,7 @@ from relfit.analyses.recurrence import Availability, AvailabilityOverTime
 from relfit.analyses.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.backtesting import Backtest
 from relfit.backtesting.backtest_results import MARK_LEVEL
+from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError, RelfitError
 from relfit.base.results import Interval
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
@@ -69,14 +70,7 @@ def answered(work: Callable[[ReportData], T]) -> cached_property[Answer[T]]:
 
 @dataclass(frozen=True, eq=False)
 class ReportData:
-    """A study, and the results that sections use.
-
-    Parameters
-    ----------
-    study : Study
-    families : tuple of str
-        Distributions to fit.
-    """
+    """A study, the names of distributions to fit, and the results that sections use."""
 
     study: Study
     families: tuple[str, ...]
@@ -115,10 +109,15 @@ class ReportData:
         return len(self.log.systems) > 1
 
     @property
+    def by_system(self) -> IntArray:
+        """Incidents in the period by system."""
+        model = self.model.needed
+        return np.sum([model.incidents_of(name) for name in model.by_scope], axis=0).astype(np.int64)
+
+    @property
     def failures(self) -> int:
         """Incidents in the period."""
-        model = self.model.result
-        return 0 if model is None else int(sum(model.incidents_of(name).sum() for name in model.by_scope))
+        return 0 if self.model.result is None else int(self.by_system.sum())
 
     @property
     def few(self) -> bool:
@@ -172,6 +171,11 @@ class ReportData:
     def _one_system(self) -> None:
         if self.several_systems:
             raise DataError("several systems; select one")
+
+    def _one_known_system(self) -> None:
+        self._one_system()
+        if self.few or self.part.question is not None:
+            raise DataError("too few failures" if self.few else "only nodes that failed are known")
 
     @answered
     def change_points(self) -> ChangePoints:
@@ -271,9 +275,7 @@ class ReportData:
     @answered
     def checkpoints(self) -> AdvisedCheckpoints:
         """The advised checkpoints of a job of the size of the first screen."""
-        self._one_system()
-        if self.few or self.part.question is not None:
-            raise DataError("too few failures" if self.few else "only nodes that failed are known")
+        self._one_known_system()
         return advised_checkpoints(self.parameters.needed, self.log, self.job_size)
 
     @answered
@@ -293,9 +295,7 @@ class ReportData:
     @answered
     def what_if(self) -> WhatIf:
         """The grid of answers about jobs."""
-        self._one_system()
-        if self.few or self.part.question is not None:
-            raise DataError("too few failures" if self.few else "only nodes that failed are known")
+        self._one_known_system()
         return what_if(self.model.needed, self.parameters.needed)
 
     # ------------------------------------------------------------------ distributions

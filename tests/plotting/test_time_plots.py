@@ -38,7 +38,7 @@ from relfit.analyses.screening import (
     repair_kinds,
 )
 from relfit.base.errors import ArgumentError
-from relfit.plotting.recurrence_figures import _renewals
+from relfit.plotting.recurrence_figures import _new_renewals
 from tests.factories import make_log
 from tests.reporting.logs import log_of
 
@@ -550,7 +550,7 @@ def test_renewals_of_nodes_that_ran_before_are_steady(histories: EventHistories)
         curves.append(labelled(plotting.processes(fits, new()))["renewal (Weibull gaps)"].get_data())
     at, steady = curves[1]
     assert steady == pytest.approx(at / (scale * math.gamma(1.0 + 1.0 / shape)))
-    assert curves[0][1] == pytest.approx(_renewals(shape, scale, at))
+    assert curves[0][1] == pytest.approx(_new_renewals(shape, scale, at))
 
 
 def test_a_process_that_misses_what_was_observed_is_said_to(histories: EventHistories) -> None:
@@ -575,9 +575,9 @@ def test_numbers_at_risk_stand_under_survival_curves() -> None:
 
 def test_expected_renewals_are_those_of_the_renewal_equation() -> None:
     at = np.linspace(0.0, 20.0, 200)[1:]
-    assert _renewals(1.0, 2.0, at) == pytest.approx(at / 2.0, rel=1e-3)
+    assert _new_renewals(1.0, 2.0, at) == pytest.approx(at / 2.0, rel=1e-3)
     gaps = 2.0 * np.random.default_rng(0).weibull(0.6, (5000, 150))
-    assert _renewals(0.6, 2.0, at)[-1] == pytest.approx((np.cumsum(gaps, axis=1) <= 20.0).sum() / 5000, rel=0.02)
+    assert _new_renewals(0.6, 2.0, at)[-1] == pytest.approx((np.cumsum(gaps, axis=1) <= 20.0).sum() / 5000, rel=0.02)
 
 
 def test_availability_in_bins(log: rf.FailureLog) -> None:

@@ -1,23 +1,26 @@
-"""Figures of sparing: where GPU hours go, decision maps, uncertainty, simulation; hot spares of a job."""
+"""Plans: checkpoint intervals, migration and replication, spares of a cluster and of a job."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from relfit.base.text import percent
+from relfit.base.text import duration, percent
+from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
+from relfit.planning.migration.migration_plan import MigrationPlan
+from relfit.planning.replication.replication_plan import ReplicationPlan
 from relfit.planning.sparing.evaluation import SparingEvaluation
 from relfit.planning.sparing.job_spares import SparesPlan
 from relfit.planning.sparing.maps import SparingMap
 from relfit.planning.sparing.sparing_plan import SparingPlan
 from relfit.plotting import style
-from relfit.plotting._registry import plot
+from relfit.plotting._registry import Axes, plot
 from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+_UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
+_SHARE = "share of the nodes that does useful work (%)"
+_NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _COLOURS = {
     "useful": style.BLUE,
     "spare_trays": style.SKY,
@@ -32,6 +35,119 @@ _COLOURS = {
 }
 _ROWS = 10
 _SEEN = 0.0005  # least share of a part in the legend
+
+
+@plot.register(CheckpointPlan)
+def waste_over_interval(plan: CheckpointPlan, ax: Axes | None = None) -> Axes:
+    """Waste by checkpoint interval, with the best interval, confidence intervals of both, and Young's and Daly's rules.
+
+    The interval in use is marked where the plan has one.
+    """
+    ax = style.axes(ax)
+    if plan.status != "ok" or plan.checkpoint_every <= 0.0:
+        return style.empty(ax, style.headline(plan))
+    scale, unit = next((scale, unit) for limit, scale, unit in _UNITS if plan.checkpoint_every < limit)
+    x = plan.curve["checkpoint_every"].to_numpy() * scale
+    y, low, high = (100.0 * plan.curve[name].to_numpy() for name in ("waste", "low", "high"))
+    top = min(100.0, max(3.2 * 100.0 * plan.waste, 100.0 * plan.waste + 2.0))
+    ax.plot(x, y, color=style.BLUE, linewidth=2.0, label="expected waste")
+    if plan.n_draws:
+        style.band(ax, x, low, high, style.BLUE, f"{percent(plan.level)} interval of the rate")
+    if np.isfinite(plan.every_limits[0]):
+        low_end, high_end = (end * scale for end in plan.every_limits)
+        ax.axvspan(low_end, high_end, color=style.ORANGE, alpha=0.22, linewidth=0, label="interval of the best one")
+    best, label = plan.checkpoint_every * scale, f"best: {duration(plan.checkpoint_every)}"
+    ax.plot([best], [100.0 * plan.waste], "o", color=style.VERMILION, markersize=8, label=label, zorder=5)
+    marks = {"Young 1974": "s", "Daly, higher order": "^"}
+    rules = zip(*(plan.rules[name].tolist() for name in ("rule", "checkpoint_every", "waste")), strict=True)
+    for rule, interval, waste in rules:
+        if rule in marks and x[0] <= interval * scale <= x[-1] and 100.0 * waste < top:
+            look: dict[str, Any] = {"color": style.INK, "markersize": 6, "markerfacecolor": "none", "zorder": 4}
+            label = f"{rule}: {duration(interval)}"
+            ax.plot([interval * scale], [100.0 * waste], marks[rule], label=label, **look)
+    own = plan.checkpoint.every
+    shown = np.flatnonzero(y < top)
+    first, last = (x[shown[0]], x[shown[-1]]) if shown.size else (x[0], x[-1])
+    if own is not None:
+        label, place = f"in use: {duration(own)}", own * scale
+        ax.axvline(place, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=label)
+        first, last = min(first, place / 1.2), max(last, place * 1.2)
+    style.decades(ax.xaxis, float(first), float(last))
+    ax.set(xlim=(first, last), ylim=(0.0, top))
+    x_label = f"work between checkpoints ({unit})"
+    return style.finish(ax, style.headline(plan), x_label, "time that is lost (%)", below=2)
+
+
+@plot.register(MigrationPlan)
+def yield_by_size(plan: MigrationPlan, ax: Axes | None = None) -> Axes:
+    """Yield of checkpoints alone and of migration on predictions, by size of the job.
+
+    Without a predictor in the plan: the recall from which migration pays, by precision.
+    """
+    ax = style.axes(ax)
+    predictor = plan.predictor
+    if predictor is None:
+        return _quality_needed(plan, ax)
+    table = plan.by_size
+    sizes = table["nodes"].to_numpy(dtype=np.float64)
+    alone = 100.0 * table["checkpoint_yield"].to_numpy(dtype=np.float64)
+    moving = 100.0 * table["migration_yield"].to_numpy(dtype=np.float64)
+    if sizes.size == 1:
+        ax.bar([0, 1], [alone[0], moving[0]], 0.6, color=[style.BLUE, style.ORANGE])
+        ax.set_xticks([0, 1], ["checkpoints alone", "migration on predictions"])
+        low = float(min(alone[0], moving[0]))
+        for place, value in enumerate((alone[0], moving[0])):
+            ax.annotate(f"{value:.4g} %", (place, value), ha="center", va="bottom")
+        bottom = 5.0 * np.floor(max(0.0, low - 5.0) / 5.0) if low > 60.0 else 0.0
+        ax.set_ylim(bottom, bottom + 1.15 * (float(max(alone[0], moving[0])) - bottom))
+        ax.set_yticks([tick for tick in ax.get_yticks() if bottom <= tick <= 100.0])
+        ax.grid(visible=False, axis="x")
+        return style.finish(ax, style.headline(plan), "", _SHARE)
+    label = f"migration on predictions (recall {float(predictor.recall):g}, precision {float(predictor.precision):g})"
+    ax.plot(sizes, alone, "s-", color=style.BLUE, linewidth=1.8, markersize=5, label="checkpoints alone")
+    ax.plot(sizes, moving, "o-", color=style.ORANGE, linewidth=1.8, markersize=5, label=label)
+    ax.fill_between(sizes, alone, moving, where=moving > alone, color=style.ORANGE, alpha=0.12, linewidth=0)
+    style.decades(ax.xaxis, sizes[0], sizes[-1])
+    ax.set(xlim=(sizes[0] * 0.85, sizes[-1] * 1.2), ylim=(0.0, 128.0))
+    ax.set_yticks(range(0, 101, 20))
+    share = "share of its nodes that does useful work (%)"
+    return style.finish(ax, style.headline(plan), "nodes of the job", share, True, loc="upper right")
+
+
+def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
+    """Recall from which migration pays, by precision."""
+    table = plan.break_even.dropna()
+    if not len(table):
+        return style.empty(ax, style.headline(plan))
+    ax.plot(table["precision"], table["recall"], "o-", color=style.ORANGE, linewidth=1.8, markersize=5)
+    ax.set(xlim=(0.0, 1.05), ylim=(0.0, 1.0))
+    return style.finish(ax, style.headline(plan), "precision", "least recall from which migration pays")
+
+
+@plot.register(ReplicationPlan)
+def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
+    """Yield of checkpoints alone, pairs and triples by number of nodes, with the break-even."""
+    from relfit.planning.replication.replicas import CopiedJob
+
+    ax = style.axes(ax)
+    middle = plan.break_even if np.isfinite(plan.break_even) else float(plan.nodes)
+    low, high = min(middle, plan.nodes) / 60.0, max(middle, plan.nodes) * 60.0
+    low = max(low, 8.0)
+    nodes = np.unique(np.round(np.geomspace(low, high, 90)).astype(np.int64))
+    save, restore, restart = plan.costs["save"], plan.costs["restore"], plan.costs["restart"]
+    most = int(plan.strategies["replicas"].max())
+    for replicas in range(1, most + 1):
+        share = CopiedJob(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
+        name = _NAMES.get(replicas, f"{replicas} copies")
+        ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0, label=name)
+    if np.isfinite(plan.break_even_low):
+        limits = plan.break_even_low, plan.break_even_high
+        label = f"{percent(plan.level)} interval of the break-even"
+        ax.axvspan(*limits, color=style.ORANGE, alpha=0.2, linewidth=0, label=label)
+    ax.axvline(plan.nodes, color=style.GREY, linestyle=(0, (4, 2)), linewidth=1.2, label=f"{plan.nodes:,} nodes")
+    style.decades(ax.xaxis, float(nodes[0]), float(nodes[-1]))
+    ax.set(xlim=(float(nodes[0]), float(nodes[-1])), ylim=(0.0, 100.0))
+    return style.finish(ax, style.headline(plan), "nodes of the job, copies included", _SHARE, True, loc="upper right")
 
 
 @plot.register(SparingEvaluation)
@@ -83,10 +199,9 @@ def decision_map(result: SparingMap, ax: Axes | None = None) -> Axes:
     style.decades(ax.xaxis, float(result.mtbf[0]), float(result.mtbf[-1]))
     style.decades(ax.yaxis, float(result.mttr[0]), float(result.mttr[-1]))
     labels = result.evaluation.labels
-    patches = [
-        Patch(color=palette[i], label=f"{labels[i]} ({percent(won[i] / won.sum())})") for i in order[: len(_COLOURS)]
-    ]
-    message = f"blocks of {labels[order[0]]} GPUs are best at {percent(won[order[0]] / won.sum())} of the points"
+    shares = [percent(share) for share in won / won.sum()]
+    patches = [Patch(color=palette[i], label=f"{labels[i]} ({shares[i]})") for i in order[: len(_COLOURS)]]
+    message = f"blocks of {labels[order[0]]} GPUs are best at {shares[order[0]]} of the points"
     style.finish(ax, message, "MTBF of a tray (hours)", "MTTR (hours)")
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5), "frameon": False}
     ax.legend(handles=patches, title="GPUs/working GPUs per block", **beside)
@@ -109,13 +224,13 @@ def _tints(count: int) -> list[str]:
 @plot.register(SparingPlan)
 def uncertain_spares(result: SparingPlan, ax: Axes | None = None) -> Axes:
     """Share of the draws in which each number of spare blocks is best."""
+    from matplotlib.ticker import MaxNLocator
+
     ax = style.axes(ax)
     spare = result.over_draws.spare_blocks[0]
     values, counts = np.unique(spare, return_counts=True)
     step = float(np.diff(values).min()) if values.size > 1 else 1.0
     ax.bar(values, 100.0 * counts / spare.size, width=0.85 * step, color=style.SKY)
-    from matplotlib.ticker import MaxNLocator
-
     ax.xaxis.set_major_locator(MaxNLocator(8, integer=True))
     row: Any = result.intervals.set_index("quantity").loc["spare_blocks"]
     ax.set_xlim(float(values.min()) - step - 0.5, float(values.max()) + step + 0.5)

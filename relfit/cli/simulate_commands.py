@@ -1,4 +1,4 @@
-"""The command ``relfit simulate batch``: read the configuration, simulate, show."""
+"""The commands ``relfit simulate batch|training``: read the configuration, simulate, show."""
 
 from __future__ import annotations
 
@@ -23,9 +23,25 @@ if TYPE_CHECKING:
 
     from relfit.io.workloads import Workload
     from relfit.simulation.batch import BatchConfig, BatchRun, BatchRuns, Saving
+    from relfit.simulation.training import TrainingSimulation
 
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
+_OUTPUTS = (
+    "total_training_time",
+    "etr",
+    "total_failures",
+    "random_failures",
+    "systematic_failures",
+    "auto_repairs",
+    "manual_repairs",
+    "host_selection_count",
+    "preemption_count",
+    "job_stall_count",
+    "servers_retired",
+    "avg_run",
+)
+_MORE = "--details shows all outputs; --out FILE writes them."
 
 
 def batch(
@@ -86,16 +102,8 @@ def batch(
             run = rf.simulate_batch(jobs, saving=saving, progress=steps.say, **system)
     notes = list(jobs.findings[1:])
     if not run.complete and saving is not None:
-        options = {
-            "--resume": saving.path,
-            "--failures": failures,
-            "--workload": workload,
-            "--seed": seed,
-            "--jobs-out": jobs_out,
-            "--out": to.out,
-            "--plot": to.plot,
-            "--json": to.json or None,
-        }
+        options = {"--resume": saving.path, "--failures": failures, "--workload": workload, "--seed": seed}
+        options |= {"--jobs-out": jobs_out, "--out": to.out, "--plot": to.plot, "--json": to.json or None}
         _stopped(run, saving, to, notes, ["relfit", "simulate", "batch", config, *_words(options)])
     if jobs_out is not None:
         output.write_table(run.jobs[list(rf.batch.JOB_COLUMNS)], jobs_out)
@@ -134,11 +142,9 @@ def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], ag
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
     ended = int(run.jobs["finish_time"].notna().sum())
-    typer.echo(
-        f"relfit: stopped before the end: {ended:,} of {len(run.jobs):,} jobs ended; saved in {saving.path}; "
-        f"go on with: {shlex.join(map(str, again))}",
-        err=True,
-    )
+    told = f"{ended:,} of {len(run.jobs):,} jobs ended; saved in {saving.path}"
+    command = shlex.join(map(str, again))
+    typer.echo(f"relfit: stopped before the end: {told}; go on with: {command}", err=True)
     sys.stdout.flush()
     raise typer.Exit(STOPPED)
 
@@ -186,3 +192,57 @@ def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
         output.print_json(runs.to_dict())
         return
     output.print_lines([*runs.findings, "", *output.table(_in_hours(runs.to_frame())), *written])
+
+
+def training(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Cluster and job: .toml, or the .yaml or .json of AIReSim.")
+    ],
+    to: opt.Output,
+    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1)] = None,
+    seed: Annotated[int | None, opt.option("N", "Random seed; that of CONFIG by default.", min=0)] = None,
+    program_semantics: Annotated[
+        bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
+    ] = False,
+    accuracy: Annotated[
+        float | None, opt.option("P", "Add runs until the mean training time has this relative error, as 0.01.")
+    ] = None,
+    level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
+    trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
+    details: opt.Details = False,
+) -> None:
+    """A training job on servers that fail.
+
+    --out writes one row per output; into a folder, one row per run too.
+    """
+    output.check_output(to)
+    output.check_destination(trace, (".parquet", ".csv"))
+    if accuracy is not None and not 0.0 < accuracy < 1.0:
+        raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
+    params = rf.training.read_training(config)
+    with ProgressSteps("simulating"):
+        how: dict[str, Any] = {"program_semantics": program_semantics, "relative_accuracy": accuracy}
+        how |= {"n_replications": runs, "rng": seed, "level": level, "trace": trace is not None}
+        result = rf.simulate_training(params, **how)
+    if trace is not None and result.trace is not None:
+        output.write_table(result.trace, trace)
+    tables = {"outputs": result.outputs.reset_index(), "runs": result.replications}
+    pictures: list[output.Picture] = [("training_time", partial(rf.plot, result))]
+    if result.trace is not None:
+        pictures.append(("server_states", partial(rf.plotting.server_states, result)))
+    written = output.write_results(to, tables, "outputs", pictures)
+    if to.json:
+        output.print_json(result.to_dict())
+        return
+    findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
+    table = output.table(_shown(result, list(result.outputs.index) if details else list(_OUTPUTS)))
+    output.print_lines([*findings, "", *table, *([] if details else [_MORE]), *written])
+
+
+def _shown(result: TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
+    """Some outputs; the total time in hours, parts of it in minutes."""
+    table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
+    names = {"total_training_time": "total time (h)", "avg_run": "average run (min)", "etr": "effective training ratio"}
+    table.loc["total_training_time"] /= 60.0
+    units = {name: f" ({unit})" for name, unit in result.units.items()}
+    return table.rename(index=lambda name: names.get(name, name.replace("_", " ") + units.get(name, ""))).reset_index()

@@ -1,12 +1,13 @@
-"""The command that says how many failures, repairs and spare parts to expect."""
+"""The commands that say what to expect, and how good predictions would have been in the past: forecast, backtest."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import number, percent
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -15,16 +16,15 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
+    from relfit.backtesting.backtest_results import Backtest
+
 _HORIZONS = ("30d", "90d")
 _CAUSE, _WHOLE = "cause", "whole system"
 _CAUSES = 8
 _VALUES = 20  # where a column is asked for
 _RACKS = 8
-_NAMES = {
-    "incidents": "incidents",
-    "failures": "failures",
-    "repair_hours": "repair (h)",
-}
+_NAMES = {"incidents": "incidents", "failures": "failures", "repair_hours": "repair (h)"}
+_PARTS = ("forecasts", "jobs", "nodes", "decisions")
 
 
 def forecast(
@@ -35,10 +35,8 @@ def forecast(
     by: Annotated[
         str | None, opt.option("COLUMN", "One row per value of this column; cause in tables of --details.")
     ] = None,
-    group: Annotated[
-        str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
-    ] = None,
-    service: Annotated[float, opt.option("P", "Probability that the stock of parts lasts.")] = 0.95,
+    group: opt.Group = None,
+    service: opt.Service = 0.95,
     level: opt.Level = 0.95,
     details: opt.Details = False,
     draws: Annotated[int, opt.option("N", "Number of random futures.", min=100, max=100_000)] = 4000,
@@ -62,9 +60,8 @@ def forecast(
         study = reading.study(log, otherwise, at=opt.at_of(at), group=group, level=level, rng=seed)
         ahead = study.forecast(horizons, period=study.asked_period, by=by or _CAUSE, service=service, n_draws=draws)
         steps.next()
-        written = output.write_results(
-            to, {"forecast": ahead.table}, "forecast", [("forecast", partial(rf.plot, ahead))]
-        )
+        pictures = [("forecast", partial(rf.plot, ahead))]
+        written = output.write_results(to, {"forecast": ahead.table}, "forecast", pictures)
     if to.json:
         output.print_json({"period": study.period.to_dict(), **ahead.to_dict()})
         return
@@ -93,18 +90,13 @@ def _basis(study: rf.Study) -> str:
     """Which part of the log the rates are from."""
     if study.at != "now" or isinstance(study.asked_period, tuple):
         return study.period.headline
-    window = study.log.window
-    return (
-        f"Rates of now, from all of the log ({window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}): where they changed, "
-        "recent weeks weigh most."
-    )
+    window = f"{study.log.window.start:%Y-%m-%d} to {study.log.window.end:%Y-%m-%d}"
+    return f"Rates of now, from all of the log ({window}): where they changed, recent weeks weigh most."
 
 
 def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
     """One row per value of the column: failures over each horizon, and the stock."""
     import pandas as pd
-
-    from relfit.base.text import percent
 
     longest = ahead.by_cause[ahead.by_cause["horizon"] == max(ahead.horizons)]
     names = longest.sort_values("failures", ascending=False, kind="stable")["name"].tolist()
@@ -117,22 +109,17 @@ def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
         shown[f"failures in {hours / 24.0:g} d"] = [_interval(row, "failures") for _, row in rows.iterrows()]
         shown[f"stock for {hours / 24.0:g} d"] = rows["stock"].to_numpy()
     if len(others):
-        columns = {
-            f"failures in {row['horizon'] / 24.0:g} d": _interval(row, "failures") for _, row in others.iterrows()
-        }
+        days = [f"failures in {hours / 24.0:g} d" for hours in others["horizon"]]
+        columns = dict(zip(days, (_interval(row, "failures") for _, row in others.iterrows()), strict=True))
         shown.loc[len(shown)] = {ahead.by: others["name"].iloc[0], **columns}
-    return [
-        *output.table(shown),
-        *([f"... {more} more; --out FILE writes all of them"] if more else []),
-        f"Stock: parts that last with probability {percent(ahead.service)}, one per failure"
-        f"{'; none of a cause without a part' if longest['stock'].isna().any() else ''}.",
-    ]
+    left_out = [f"... {more} more; --out FILE writes all of them"] if more else []
+    stock = f"Stock: parts that last with probability {percent(ahead.service)}, one per failure"
+    none = "; none of a cause without a part" if longest["stock"].isna().any() else ""
+    return [*output.table(shown), *left_out, f"{stock}{none}."]
 
 
 def _interval(row: pd.Series, column: str) -> str:
     """An expected value with its interval."""
-    from relfit.base.text import number
-
     return f"{number(row[column])} ({number(row[f'{column}_low'])}-{number(row[f'{column}_high'])})"
 
 
@@ -162,3 +149,86 @@ def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) ->
     if named and len(longest) > most:
         lines.append(f"... {len(longest) - most} more; --out FILE writes all of them")
     return lines
+
+
+def backtest(  # noqa: PLR0913 - one argument per option
+    reading: opt.PastReading,
+    to: opt.Output,
+    parts: Annotated[
+        list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
+    ] = None,
+    horizon: Annotated[list[str] | None, opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable.")] = None,
+    every: Annotated[str | None, opt.option("TIME", "Time between two origins; 30 days or more by default.")] = None,
+    size: Annotated[list[int] | None, opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1)] = None,
+    length: Annotated[list[str] | None, opt.option("TIME", "Of a job: 24h. Repeatable.")] = None,
+    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    group: opt.Group = None,
+    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint.")] = "6min",
+    restore: Annotated[str, opt.option("TIME", "Time to restore it.")] = "6min",
+    service: opt.Service = 0.95,
+    level: opt.Level = 0.9,
+    details: opt.Details = False,
+    seed: opt.Seed = 0,
+) -> None:
+    """Test predictions on the log's own past.
+
+    At many past dates the time after is predicted from what was known then, and compared with the outcome and with
+    simple counts. --out writes one row per prediction.
+    """
+    output.check_output(to)
+    checked.probability("--level", level)
+    checked.probability("--service", service)
+    costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
+    horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
+    step = None if every is None else _days("--every", every)
+    lengths = [checked.duration("--length", text, positive=True) for text in length or ("24h",)]
+    for name in parts or ():
+        checked.choice("--parts", name, _PARTS)
+    with ProgressSteps("reading", "predicting the past", "writing") as steps:
+        used = reading.study(reading.read(), "all").period
+        steps.next()
+        asked: dict[str, Any] = {"horizons": horizons, "every": step, "sizes": size or None, "lengths": lengths}
+        asked |= {"by": by, "group": group, "checkpoint": costs, "service": service, "level": level}
+        tested = rf.backtest(used.log, parts=parts or _PARTS, progress=steps.say, rng=seed, **asked)
+        steps.next()
+        drawn = [part for part in ("forecasts", "jobs") if part in tested.parts]
+        pictures = [(part, partial(rf.plot, tested, part=part)) for part in drawn]
+        written = output.write_results(to, {"backtest": tested.table, "summary": tested.summary}, "backtest", pictures)
+    if to.json:
+        output.print_json({"period": used.to_dict(), **tested.to_dict()})
+        return
+    findings = list(tested.findings) if details else [*_brief(tested), output.MORE]
+    lead = used.headline
+    if used.name == "all":
+        window = used.log.window
+        lead = f"Tested on all of the log, {window.start:%Y-%m-%d} to {window.end:%Y-%m-%d}: forecasts of its own past."
+    output.print_lines([lead, *findings, *written])
+
+
+def _brief(tested: Backtest) -> list[str]:
+    """The first sentence on each part, or all on a single one; the mark of trust, with its reason if not good."""
+    firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
+    if len(tested.parts) == 1:
+        firsts = tested.sentences(tested.parts[0])
+    firsts = [text for text in firsts if text not in tested.headline]
+    if not {"forecasts", "jobs"} & set(tested.parts):
+        return [tested.headline, *firsts, *tested.refutations]
+    if not tested.trust:
+        return [tested.headline, *firsts, *tested.refutations, tested.trust_reason]
+    trust, reason = f"Trust: {tested.trust}", output.first_sentence(tested.trust_reason)
+    what, _, why = reason.removeprefix("Past ").partition(" were ")
+    if tested.trust == "good":
+        trust += "."
+    elif why and why.rstrip(".") in tested.headline:  # said above
+        trust += f", by the {what}."
+    else:
+        trust += f". {reason}"
+    return [tested.headline, *firsts, *tested.refutations, trust]
+
+
+def _days(option: str, text: str) -> float:
+    """Hours of some whole days."""
+    hours = checked.duration(option, text, positive=True)
+    if hours % 24.0:
+        raise ArgumentError(f"{option} {text!r} is not a number of whole days", remedy="write 30d or the like")
+    return hours

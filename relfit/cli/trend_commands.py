@@ -1,180 +1,31 @@
-"""The commands that ask whether failures are independent and steady: dependence, trend."""
+"""The commands that ask what failures go with: changes over time, unequal nodes, repairs; attributes of nodes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
-from relfit.base.errors import ArgumentError, DataError, RelfitError
+from relfit.base.errors import DataError, RelfitError
 from relfit.base.text import count
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
-from relfit.cli.output import Answered, Answers
+from relfit.cli.output import Answers
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
     from relfit.analyses.recurrence import TrendTests
 
 _PERIODS = 12  # shown
 _NODES = 5  # shown
 _HOURS_PER_YEAR = 8766.0
-_METHODS = ("spearman", "pearson", "kendall")
-_CLASSES = (
-    "system",
-    "nodes",
-    "events",
-    "status",
-    "description",
-    "p",
-    "spread",
-    "fraction",
-    "fraction_low",
-    "fraction_high",
-    "ratio",
-    "ratio_low",
-    "ratio_high",
-)
-
-
-# ------------------------------------------------------------------- dependence
-
-
-def dependence(
-    reading: opt.PartReading,
-    to: opt.Output,
-    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time are together, as 1h.")] = "1h",
-    place: Annotated[
-        str | None, opt.option("COLUMN", "Column with the location of nodes; rack and the like by default.")
-    ] = None,
-    correlation: Annotated[
-        str, opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.")
-    ] = "spearman",
-    alpha: opt.Alpha = 0.05,
-    seed: opt.Seed = 0,
-    details: opt.Details = False,
-) -> None:
-    """Test whether failures depend on each other.
-
-    --out writes one row per question with its finding; into a folder, the tables behind them too.
-    """
-    output.check_output(to)
-    checked.probability("--alpha", alpha)
-    checked.duration("--window", window)
-    checked.choice("--correlation", correlation, _METHODS)
-    with ProgressSteps("reading", "testing", "writing") as steps:
-        full_log = reading.read()
-        _check_column("--place", place, full_log, ("system",))
-        study = reading.study(full_log, at="long run", rng=seed)
-        log = study.used.log
-        steps.next()
-        result = rf.dependence(log, window=window, place=place, method=correlation, alpha=alpha, rng=seed)
-        steps.next()
-        answers, questions = Answers(), result.to_frame()
-        for key, question, headline in zip(*(questions[name] for name in ("part", "question", "finding")), strict=True):
-            part = getattr(result, key)
-            title = f"{question[:1].upper()}{question[1:]}"
-            answer = Answered(key, title, headline, problem="" if part is not None else headline)
-            if part is not None:
-                answer.document = part.to_dict
-                _DETAILS[key](answer, part, alpha)
-                if part.depends is None:  # nothing to look at
-                    answer.shown, answer.figures = {}, []
-            answers.all.append(answer)
-        with answers.asking("bursts", "Along time: bursts") as answer:
-            part = rf.screening.bursts(log, alpha=alpha, rng=seed)
-            answer.text, answer.document = part.headline, part.to_dict
-            answer.tables = {"bursts": part.table, "bursts_by_delay": part.by_delay}
-            status = "no answer" if part.depends is None else "ok"
-            questions.loc[len(questions)] = ["bursts", "along time: bursts", status, part.depends, part.headline]
-            if part.depends is not None:
-                names = ["scope", "kind", "incidents", "branching", "low", "high", "mean_delay", "following", "p"]
-                answer.shown = {"further incidents that follow one (delay in hours)": part.table[names]}
-                answer.figures = [("bursts", partial(rf.plotting.bursts, part))]
-        notes = " ".join(f"{note[:1].upper()}{note[1:]}." for note in result.notes)
-        answers.all.append(Answered("questions", "Notes", notes, tables={"questions": questions}))
-        answers.show(study.used, to, "questions", result.headline, details=details)
-
-
-def _check_column(option: str, name: str | None, log: rf.FailureLog, others: tuple[str, ...]) -> None:
-    if name is not None and name not in (*others, *log.attributes):
-        raise ArgumentError(f"{option} {name!r} is not a column", remedy=f"use {', '.join((*others, *log.attributes))}")
-
-
-def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
-    answer.tables = {"correlation_classes": part.classes, "correlated_pairs": part.pairs(1000)}
-    answer.shown = {"classes of |r|": part.classes}
-    significant = part.p_adjusted <= alpha
-    if significant.any():
-        answer.shown["most significant pairs"] = part.pairs(min(int(significant.sum()), 10))
-    answer.figures = [
-        ("correlations", partial(rf.plotting.correlations, part)),
-        ("correlation_classes", partial(rf.plotting.correlation_classes, part)),
-    ]
-
-
-def _together(answer: Answered, part: Cofailures, alpha: float) -> None:
-    frame = part.table.reset_index(drop=part.table.index.names == [None])
-    answer.tables = {f"together_by_{part.per}": frame}
-    if part.pairs is not None:
-        answer.tables[f"pairs_together_by_{part.per}"] = part.pairs.head(1000)
-    worst = frame.sort_values("p", kind="stable").drop(columns="status", errors="ignore")
-    answer.shown = {f"by {part.per}, most significant first": worst}
-    answer.figures = [(f"together_by_{part.per}", partial(rf.plotting.failing_together, part))]
-
-
-def _serial(answer: Answered, part: SerialTests, alpha: float) -> None:
-    answer.tables = {"serial_tests": part.to_frame()}
-    rejected = part.rejected(alpha).rename_axis("test").reset_index()
-    answer.shown = {f"nodes that a test rejects at {alpha:g}": rejected}
-    answer.figures = [
-        ("durbin_watson", partial(rf.plotting.durbin_watson, part, alpha=alpha)),
-        ("autocorrelation", partial(rf.plotting.autocorrelation, part, alpha=alpha)),
-    ]
-
-
-def _pooled(answer: Answered, part: PooledTests, alpha: float) -> None:
-    frame = part.to_frame()
-    answer.tables = {"pooled_tests": frame}
-    step = max(-(-len(frame) // 8), 1)
-    answer.shown = {
-        "first k nodes (p: as if times were shuffled)": frame.iloc[
-            sorted({*range(0, len(frame), step), len(frame) - 1})
-        ]
-    }
-    answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
-
-
-def _dispersion(answer: Answered, part: Dispersion, alpha: float) -> None:
-    answer.tables = {"dispersion": part.to_frame()}
-    answer.shown = {"counts in bins of time": part.to_frame()}
-    answer.figures = [("dispersion", partial(rf.plotting.dispersion, part))]
-
-
-def _cycles(answer: Answered, part: Cycles, alpha: float) -> None:
-    answer.tables = {"cycles": part.to_frame()}
-    answer.shown = {"cycles": part.to_frame().assign(peak_hour=part.peak_times).rename(columns={"peak_hour": "peak"})}
-    answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
-
-
-_DETAILS: dict[str, Callable[[Answered, Any, float], None]] = {
-    "correlation": _correlation,
-    "cofailure": _together,
-    "place": _together,
-    "serial": _serial,
-    "pooled": _pooled,
-    "dispersion": _dispersion,
-    "cycles": _cycles,
-}
-
-
-# ------------------------------------------------------------------------ trend
+_FEW = 6  # findings, unless details are asked for
+_COEFFICIENTS = 10  # of a formula, in the short answer
+_EFFECTS = ["measure", "attribute", "system", "term", "reference", "ratio", "low", "high", "p_adjusted"]
 
 
 def trend(
@@ -195,11 +46,10 @@ def trend(
     output.check_output(to)
     checked.probability("--alpha", alpha)
     checked.probability("--level", level)
-    with ProgressSteps(
-        "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
-    ) as steps:
+    names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
+    with ProgressSteps(*names) as steps:
         full_log = reading.read()
-        _check_column("--per", per, full_log, ("node", "system", "cause", "scope"))
+        checked.column("--per", per, ("node", "system", "cause", "scope", *full_log.attributes))
         steps.next()
         study = reading.study(full_log, at="long run", level=level, rng=seed)
         log, answers = study.used.log, Answers()
@@ -240,9 +90,8 @@ def _change_points(answers: Answers, study: rf.Study) -> None:
         answer.tables, answer.document = {"periods": frame}, result.to_dict
         used = study.used.log.window
         frame["used"] = (frame["start"] < used.end) & (frame["end"] > used.start)
-        short = frame.drop(columns=["start_low", "start_high", "per", "exposure"]).rename(
-            columns={"failures": result.of}
-        )
+        short = frame.drop(columns=["start_low", "start_high", "per", "exposure"])
+        short = short.rename(columns={"failures": result.of})
         short[["rate", "low", "high"]] *= _HOURS_PER_YEAR
         for name in ("start", "end"):
             short[name] = short[name].dt.strftime("%Y-%m-%d")
@@ -300,11 +149,8 @@ def _histories(
             answer.text += f" Failures of one incident count as one; {joint}."
         answer.tables = {"processes": single.to_frame(), "processes_of_all": together.to_frame()}
         answer.shown = {"all together": together.to_frame().drop(columns=["group", "loglik"], errors="ignore")}
-        answer.document = lambda: {
-            **single.to_dict(),
-            "all": together.to_dict(),
-            "fits": {model: fit.to_frame() for model, fit in together.fits.items()},
-        }
+        fits = {model: fit.to_frame() for model, fit in together.fits.items()}
+        answer.document = lambda: {**single.to_dict(), "all": together.to_dict(), "fits": fits}
         answer.figures = [("processes", lambda **place: rf.plot(together, observed=curve, **place))]
     with answers.asking("mean_cumulative", "How many failures by age: the mean cumulative function") as answer:
         _need(histories, problem)
@@ -346,17 +192,9 @@ def _trend_rows(result: TrendTests) -> pd.DataFrame:
 def _trend_shares(result: TrendTests, alpha: float) -> pd.DataFrame:
     import pandas as pd
 
-    shares, adjusted = result.share(alpha), result.share(alpha, adjusted=True)
-    tested = (result.status == "ok").sum(axis=0)
-    return pd.DataFrame(
-        {
-            "test": result.tests,
-            "tested": tested,
-            "share": shares.to_numpy(),
-            "by_chance": alpha,
-            "share_adjusted": adjusted.to_numpy(),
-        }
-    )
+    shares, adjusted = (result.share(alpha, adjusted=each).to_numpy() for each in (False, True))
+    shown = pd.DataFrame({"test": result.tests, "tested": (result.status == "ok").sum(axis=0), "share": shares})
+    return shown.assign(by_chance=alpha, share_adjusted=adjusted)
 
 
 def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
@@ -368,7 +206,7 @@ def _outlier_nodes(answers: Answers, study: rf.Study) -> None:
         answer.text, answer.document = f"{result.headline} {ageing.headline}", result.to_dict
         answer.tables = {"outlier_nodes": result.nodes, "classes_of_nodes": result.classes}
         if result.nodes["events"].sum():
-            classes = result.classes[[c for c in _CLASSES if c in result.classes]]
+            classes = result.classes.drop(columns=["shape", "scatter", "rate", "rate_low", "rate_high"])
             answer.shown = {"how rates of nodes differ": classes}
             if len(result.outliers):
                 answer.shown["nodes with excess failures"] = result.outliers
@@ -447,3 +285,65 @@ def _availability(answers: Answers, study: rf.Study) -> None:
 
 def _slug(text: str) -> str:
     return "".join(c if c.isalnum() else "_" for c in text)
+
+
+def regress(
+    reading: opt.PartReading,
+    to: opt.Output,
+    formula: Annotated[
+        str | None, opt.option("FORMULA", "One model, as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
+    ] = None,
+    model: Annotated[str | None, opt.option("NAME", "Model of times: cox (the default), weibull or lognormal.")] = None,
+    cluster: Annotated[
+        str, opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.")
+    ] = "node",
+    reference: Annotated[
+        list[str] | None, opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable.")
+    ] = None,
+    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out.")] = False,
+    level: opt.Level = 0.95,
+    alpha: opt.Alpha = 0.05,
+    details: opt.Details = False,
+) -> None:
+    """Attributes associated with failures.
+
+    Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
+    failure time), times to repair. With --formula one model. --out writes one row per effect.
+    """
+    output.check_output(to)
+    checked.probability("--level", level)
+    checked.probability("--alpha", alpha)
+    of_formula = {"--model": model, "--reference": reference, "--rates": rates}
+    checked.without_effect(of_formula, "--formula", formula is not None)
+    with ProgressSteps("reading", "fitting", "writing") as steps:
+        period = reading.study(reading.read()).used
+        steps.next()
+        if formula is None:
+            effects = rf.regression.attribute_effects(period.log, level=level, alpha=alpha)
+            tables, findings, document = {"regress": effects.table}, effects.findings, effects.to_dict()
+            brief = list[str]()
+            of_systems = effects.answered["system"].any()
+            columns = [name for name in _EFFECTS if name != "system" or of_systems]
+            shown, missing = effects.answered[columns], effects.unanswered
+        else:
+            levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
+            within = None if cluster == "none" else cluster
+            fit = rf.regress(period.log, formula, model, level=level, cluster=within, reference=levels)
+            coefficients = fit.table.reset_index()
+            shown, missing = coefficients.drop(columns=["coefficient", "standard_error", "low", "high"]), ()
+            brief = ["", *output.few_rows("effects", shown.drop(columns="p_adjusted"), _COEFFICIENTS), ""]
+            tables, findings, document = {"regress": coefficients}, fit.findings, fit.to_dict()
+            if rates:
+                tables = {"regress": fit.node_rates(), "coefficients": coefficients}
+            if fit.proportional is not None:
+                tables["proportional"] = fit.proportional.reset_index()
+        steps.next()
+        written = output.write_results(to, tables, "regress", [])
+    if to.json:
+        output.print_json({"period": period.to_dict(), **document})
+        return
+    if details:
+        output.print_lines([period.headline, *findings, "", *output.few_rows("effects", shown), *missing, *written])
+        return
+    more = [f"{len(findings) - _FEW:,} further: see --details."] if len(findings) > _FEW else []
+    output.print_lines([period.headline, *findings[:_FEW], *more, *missing, *brief, output.TABLES, *written])
