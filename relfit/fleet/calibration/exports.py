@@ -97,12 +97,10 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     rate = 1.0 / (mtbf * _MINUTES)
     if factor >= 1.0:
         values["random_failure_rate"] = rate / (1.0 + fraction * (factor - 1.0))
-        values["systematic_failure_rate_multiplier"] = factor - 1.0
-        values["systematic_failure_fraction"] = fraction
+        values |= {"systematic_failure_rate_multiplier": factor - 1.0, "systematic_failure_fraction": fraction}
         values |= {"auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0}
     else:
-        values["random_failure_rate"] = rate
-        values["systematic_failure_fraction"] = 0.0
+        values |= {"random_failure_rate": rate, "systematic_failure_fraction": 0.0}
     values["failure_distribution"] = "exponential"
     quick, slow, share = failures.kinds or (0.0, 0.0, 0.0)
     if slow > quick:

@@ -6,8 +6,6 @@ seconds), components, nodes and platforms.
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pandas as pd
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.units import nanoseconds
+from relfit.base.writing import workplace
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
 from relfit.log.tables import check_log
@@ -72,15 +71,11 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     if not len(people):
         raise DataError("this log names no node, and a trace lists nodes")
     tables = _tables(log)
-    part = target.with_name(f".relfit-{secrets.token_hex(8)}.part")
     try:
-        part.mkdir()
-        try:
+        with workplace(target) as part:
             for name, (header, rows) in tables.items():
                 (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
             part.replace(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
         raise ArgumentError(
             f"cannot write {target}: {error.strerror or error}", remedy="choose another place"
@@ -111,6 +106,7 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
     count = len(people)
     number = np.arange(count)
     owner, begin, end, kind = _intervals(log, first, last)
+    named = [names[i] for i in owner]
     place = next((name for name in _PLACE if name in people.columns), None)
     location = ["NULL"] * count if place is None else people[place].astype(object).fillna("NULL").astype(str).tolist()
     nothing = ["NULL"] * count
@@ -118,17 +114,7 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
         "event_trace": (
             "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time "
             "event_end_reason",
-            [
-                np.arange(owner.size),
-                owner,
-                owner,
-                systems[owner],
-                [names[i] for i in owner],
-                kind,
-                begin,
-                end,
-                ["NULL"] * owner.size,
-            ],
+            [np.arange(owner.size), owner, owner, systems[owner], named, kind, begin, end, ["NULL"] * owner.size],
         ),
         "component": (
             "# component_id node_id platform_id creator_id node_name component_type trace_start trace_end resolution",

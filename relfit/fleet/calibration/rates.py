@@ -15,10 +15,9 @@ from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.text import number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel, hits_by_size
-from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.nodes_down import down_scatter
 from relfit.fleet.calibration.parameter_values import Duration
-from relfit.fleet.calibration.schema import Check, Mtbf
+from relfit.fleet.calibration.schema import Check, Estimated, Mtbf
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.scope_rates import excess_scatter
 from relfit.log.failurelog import FailureLog
@@ -52,16 +51,10 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
     >>> mean.value, round(mean.low), mean.high
     (None, 334, None)
     """
+    about: dict[str, Any] = {"level": level, "events": events, "exposure": exposure, "distribution": "poisson"}
     if events == 0:
         low = exposure / -float(np.log1p(-level))
-        return Duration(
-            low=low,
-            level=level,
-            events=0,
-            exposure=exposure,
-            distribution="poisson",
-            method="no event: one-sided limit",
-        )
+        return Duration(low=low, **about, method="no event: one-sided limit")
     fewest, most = poisson_interval(events / dispersion, level)
     change = "widened for clustering" if dispersion > 1.0 else "narrowed for regular times between"
     method = "exact Poisson" if dispersion == 1.0 else f"Poisson, {change} {dispersion:.3g} times"
@@ -69,24 +62,16 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
         value=exposure / events,
         low=exposure / (float(most) * dispersion),
         high=exposure / (float(fewest) * dispersion),
-        level=level,
-        events=events,
-        exposure=exposure,
         dispersion=None if dispersion == 1.0 else dispersion,
-        distribution="poisson",
         method=method,
+        **about,
     )
 
 
-def rates_of_log(model: FleetModel, *, level: float) -> Rates:
+def rates_of_log(model: FleetModel, level: float) -> Rates:
     """Mean times between failures of every scope in the log: operating hours over incidents.
 
-    Parameters
-    ----------
-    model : FleetModel
-        Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
-    level : float
-        Level of the intervals.
+    Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
     """
     log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
@@ -186,16 +171,12 @@ def _outage(
     # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
     batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
     node = rates.get("node")
-    if node is not None and node.events == batches.sum() and not any(of.events for of in _wider(rates)):
+    wider = [rates[name] for name in ("rack", "group", "system") if name in rates]
+    if node is not None and node.events == batches.sum() and not any(of.events for of in wider):
         rates["outage"] = node  # the same incidents
         return
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
     rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
-
-
-def _wider(rates: dict[str, Duration]) -> list[Duration]:
-    """The rates of incidents of several nodes."""
-    return [rates[name] for name in ("rack", "group", "system") if name in rates]
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:
@@ -209,14 +190,9 @@ def nodeless_outages(log: FailureLog) -> pd.DataFrame:
     member = outages.groups.get_indexer(watched.groups.get_level_values(0))
     number = np.bincount(member[member >= 0], minlength=outages.n_groups)
     hours = (outages.end[mine] - outages.start[mine]) / NANOSECONDS_PER_HOUR
-    ended = outages.end_known[mine]
-    columns = {
-        "nodes": number[outages.code[mine]],
-        "hours": hours,
-        "ended": ended & ~outages.end_cut[mine],
-        "known": ended,
-    }
-    return pd.DataFrame(columns)
+    known = outages.end_known[mine]
+    table = pd.DataFrame({"nodes": number[outages.code[mine]], "hours": hours})
+    return table.assign(ended=known & ~outages.end_cut[mine], known=known)
 
 
 def rates_of_durations(ttf: LifeData, level: float) -> Rates:

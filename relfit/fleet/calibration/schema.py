@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Annotated, Any, Literal, Self
 
@@ -387,7 +388,13 @@ class Parameters(Model):
         return f"<p>{escape(repr(self))}</p>{table}<ul>{said}{missing}</ul>"
 
 
-# -------------------------------------------------------------------- helpers
+@dataclass
+class Estimated:
+    """Of one part of a calibration: values by field of `Parameters`, reasons for missing ones, and checks."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
 
 
 def plain(value: object, *, json: bool) -> Any:

@@ -14,9 +14,8 @@ from relfit.analyses.screening.frailty import renewal_models
 from relfit.base.arrays import Seed
 from relfit.base.errors import RelfitError
 from relfit.fleet import FleetModel
-from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.parameter_values import Duration, Ratio, Share
-from relfit.fleet.calibration.schema import BadNodes, Check
+from relfit.fleet.calibration.schema import BadNodes, Check, Estimated
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 
