@@ -214,7 +214,8 @@ def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
         why = Repairs.NONE if repairs is None else "the log has no completed repair"
         return Estimated(absent={f"mttr.{name}": why for name in names})
     means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
-    kinds, absent = {}, {}
+    kinds: dict[str, Any] = {}
+    absent: dict[str, str] = {}
     if "repair_kinds" in wanted:
         kinds, absent = kinds_of_repairs(repairs.of_incidents, level, value_of(means.get("mean")))
     return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)

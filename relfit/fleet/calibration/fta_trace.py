@@ -77,9 +77,8 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
                 (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
             part.replace(target)
     except OSError as error:
-        raise ArgumentError(
-            f"cannot write {target}: {error.strerror or error}", remedy="choose another place"
-        ) from error
+        what = f"cannot write {target}: {error.strerror or error}"
+        raise ArgumentError(what, remedy="choose another place") from error
     return target
 
 
@@ -96,10 +95,8 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
     people = log.population
     first, last = _seconds(people["entered"]), _seconds(people["left"])
     if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):
-        raise DataError(
-            "this log does not say when every node was under observation",
-            remedy="declare a window, or when nodes entered and left",
-        )
+        what = "this log does not say when every node was under observation"
+        raise DataError(what, remedy="declare a window, or when nodes entered and left")
     systems, system_names = pd.factorize(people["system"].astype(str))
     platforms = [str(name).translate(_BAD) for name in system_names]
     names = [str(name).translate(_BAD) for name in people["node"].astype(str)]

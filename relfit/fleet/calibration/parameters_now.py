@@ -40,13 +40,10 @@ def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[st
     most = int(model.in_service.sum())
     sizes = np.unique([*_STEP ** np.arange(int(np.ceil(np.log2(max(most, 1))))), most])
     then, lately = (FailuresByScope.of_parameters(parameters).totals(sizes) for parameters in (before, now))
-    counted = [
-        float(model.interval("mtbf", size=int(size), placement="packed", n_draws=_DRAWS).estimate) for size in sizes
-    ]
-    ratio = 1.0 / np.asarray(counted) / lately[0]
-    update: dict[str, Any] = {
-        "job_failures": [(int(n), float(r)) for n, r in zip(sizes, ratio, strict=True) if np.isfinite(r) and r > 0.0]
-    }
+    packed = [model.interval("mtbf", size=int(size), placement="packed", n_draws=_DRAWS) for size in sizes]
+    ratio = 1.0 / np.array([float(each.estimate) for each in packed]) / lately[0]
+    usable = np.isfinite(ratio) & (ratio > 0.0)
+    update: dict[str, Any] = {"job_failures": list(zip(sizes[usable].tolist(), ratio[usable].tolist(), strict=True))}
     if before.fleet.group_hits is not None:
         worse = dict(zip(sizes.tolist(), lately[1] * ratio / then[1], strict=True))
         update["group_hits"] = [
@@ -122,14 +119,14 @@ def _scaled(value: Duration, factor: float, variance: float, span: str) -> Quant
     """A mean time multiplied by a factor with this relative variance, for repairs of some time ahead."""
     if value.value is None:
         return value
-    low, high, wider, bounded = value.low, value.high, "", {}
+    low, high, wider, distribution = value.low, value.high, "", None
     if low is not None and high is not None:
-        bounded = {"distribution": "lognormal"}
+        distribution = "lognormal"
         z = float(special.ndtri(0.5 + 0.5 * (value.level or 0.95)))
         ends = [np.log(value.value / low), np.log(high / value.value)]
         wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
         wider = f", uncertain by a factor of {number(float(np.exp(z * np.sqrt(np.log1p(max(variance, 0.0))))), 2)}"
     method = f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {span}{wider}"
-    about = {"level": value.level, "events": value.events, "method": method, **bounded}
+    about = {"level": value.level, "events": value.events, "distribution": distribution, "method": method}
     return Duration(value=value.value * factor, low=low, high=high, **about)

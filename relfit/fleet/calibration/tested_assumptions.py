@@ -66,12 +66,8 @@ def bad_nodes(part: FailureLog, joined: Incidents | None, level: float, rng: See
         if name == "rate":
             low, value, high = (1.0 / rate if rate > 0.0 else np.inf for rate in (high, value, low))
         limits = {key: end for key, end in (("low", low), ("value", value), ("high", high)) if np.isfinite(end)}
-        return {
-            **limits,
-            "level": level,
-            "method": "Weibull renewals of two classes of nodes",
-            "events": int(row[events]),
-        }
+        method = "Weibull renewals of two classes of nodes"
+        return {**limits, "level": level, "method": method, "events": int(row[events])}
 
     p = float(row["p"])
     nodes = BadNodes(
