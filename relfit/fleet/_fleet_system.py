@@ -20,23 +20,7 @@ from relfit.system.checked_nodes import Component, components_of
 
 
 def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
-    """Nodes of a fleet as a `System`.
-
-    Parameters
-    ----------
-    model : FleetParts
-    nodes : ndarray of int, shape (k,)
-        Positions of the nodes.
-    ages : ndarray, shape (k,)
-        Hours of operation since each node's own last failure.
-    **options
-        ``tolerance`` and ``rack_events``, as for `System`.
-
-    Raises
-    ------
-    DataError
-        If nothing failed under observation.
-    """
+    """Nodes of a fleet, by position and hours of operation since their last failures, as `FleetModel.system` has it."""
     origin, racks = _Origin.of(model, nodes), _racks(model, nodes)
     if not ((model.node_rates[nodes] > 0.0).any() or origin.causes or racks is not None):
         raise DataError(
@@ -163,6 +147,5 @@ def _racks(model: FleetParts, nodes: IntArray) -> Racks | None:
     used, of_node = np.unique(places.rack[nodes], return_inverse=True)
     rate = np.maximum(np.nan_to_num(rates.rate[places.system_of_rack[used]]), 1e-300)
     component = Component(Exponential.unchecked(rate), np.arange(used.size))
-    return Racks(
-        of_node.astype(np.int64).ravel(), (component,), np.zeros(used.size), places.racks[used], model.rack_hits
-    )
+    of_node = of_node.astype(np.int64).ravel()
+    return Racks(of_node, (component,), np.zeros(used.size), places.racks[used], model.rack_hits)

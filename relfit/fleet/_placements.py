@@ -25,18 +25,10 @@ _UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = WeakKeyDictionary()  # share
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """Possible placements of a job of one size, one row each.
+    """Possible placements of a job of one size, one row each."""
 
-    Attributes
-    ----------
-    members : scipy.sparse.csr_array, shape (placements, nodes)
-        1 where a node belongs to the job.
-    nodes : int
-        Number of nodes of the job.
-    """
-
-    members: Any
-    nodes: int
+    members: Any  # a sparse array, shape (placements, nodes): 1 where a node belongs to the job
+    nodes: int  # of the job
 
     def sums(self, by_node: FloatArray) -> FloatArray:
         """Sum over the nodes of each placement, shape (placements, draws), from (draws, nodes)."""
@@ -160,14 +152,12 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
         began, ended = (np.searchsorted(at, instants, "right") for instants in (watched.start, watched.end))
         here = np.flatnonzero(began != ended)  # most outages are between two instants
         node = np.concatenate([everyone, watched.code[here]])
-        more, less = (
-            np.bincount(
-                node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]]),
-                minlength=width * watched.n_groups,
-            )
-            for of_nodes, places in ((watched.entered, ended), (np.maximum(watched.left, watched.entered), began))
-        )
-        there = (more - less).reshape(-1, width)
+
+        def number(of_nodes: IntArray, places: IntArray) -> IntArray:
+            cell = node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]])
+            return np.bincount(cell, minlength=width * watched.n_groups).reshape(-1, width)
+
+        there = number(watched.entered, ended) - number(np.maximum(watched.left, watched.entered), began)
         while len(cache) > 1:
             del cache[next(iter(cache))]
         cache[key] = (np.cumsum(there[:, :-1], axis=1) > 0).astype(np.float32)

@@ -16,29 +16,15 @@ SCOPES = ("node", "rack", "group", "system")
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where incidents happen: nodes, with the system and the rack of each.
+    """Where incidents happen: nodes, with the codes of the system and the rack of each."""
 
-    Attributes
-    ----------
-    nodes : pandas.Index, shape (nodes,)
-        Labels, (system, node).
-    system, rack : ndarray of int, shape (nodes,)
-        Codes; rack -1 if unknown.
-    systems, racks : pandas.Index
-        Labels.
-    system_of_rack : ndarray of int, shape (racks,)
-        Code of each rack's system.
-    watched : Outages
-        When each node was watched, and its outages.
-    """
-
-    nodes: pd.Index
-    system: IntArray
-    rack: IntArray
+    nodes: pd.Index  # labels, (system, node)
+    system: IntArray  # of each node
+    rack: IntArray  # of each node, -1 if unknown
     systems: pd.Index
     racks: pd.Index
     system_of_rack: IntArray
-    watched: Outages
+    watched: Outages  # when each node was watched, and its outages
 
     @property
     def rack_sizes(self) -> IntArray:
