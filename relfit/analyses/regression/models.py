@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -21,19 +20,15 @@ from relfit.analyses.regression.design import (
     suggestion,
     without_keywords,
 )
-from relfit.analyses.regression.maximum import Estimate
-from relfit.analyses.regression.regression_results import Regression, Test
+from relfit.analyses.regression.regression_results import Estimate, Regression, Test
 from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 MODELS = (*TIME_MODELS, COUNT_MODEL)
 _COUNTS = "failures"
@@ -145,13 +140,11 @@ def regression(
             remedy=f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}",
         )
     level_checked(level)
-    rows = _rows(
-        table.reset_index(drop=True), formula, model, list(cluster), reference or {}, covariates, dropped or {}
-    )
+    table = table.reset_index(drop=True)
+    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {})
     if counted:
-        clusters = (
-            rows.clusters if rows.n_clusters != len(rows.frame) else None
-        )  # a row per node: nothing to be robust to
+        # a row per node: nothing to be robust to
+        clusters = rows.clusters if rows.n_clusters != len(rows.frame) else None
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
         clusters = rows.clusters
@@ -202,10 +195,8 @@ def _rows(
         hours, failures = data.durations, data.observed.astype(np.float64)
         zero = hours == 0.0
         if model != "cox" and (zero & data.observed).any():
-            raise ArgumentError(
-                f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model",
-                remedy="leave them out, or use the Cox model",
-            )
+            what = f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model"
+            raise ArgumentError(what, remedy="leave them out, or use the Cox model")
         reasons["censored at age zero"] = zero & ~data.observed
     reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
     usable, left_out = np.ones(len(table), dtype=bool), dict(dropped)
