@@ -12,7 +12,7 @@ be steady. Periods whose rates differ too little to matter are joined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -39,12 +39,9 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import watched_of
 from relfit.log.tables import made_once, places_of_pairs
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 _SHORTEST = 720.0  # hours of a period
 _SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
@@ -124,8 +121,9 @@ def change_points(
     exposure = np.diff(nodes.hours_until(edges) if countable else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
         joined = incidents(log) if joined is None and len(log.events) else joined
-        when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
-        row = np.zeros(0, np.int64) if joined is None else joined.first_records
+        when = row = np.zeros(0, np.int64)
+        if joined is not None:
+            when, row = nanoseconds(joined.table["start"]), joined.first_records
     else:
         row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
         when = nanoseconds(log.events["start"].iloc[row])
@@ -139,15 +137,12 @@ def change_points(
         used = np.nan
     else:
         # an incident belongs to the node of its first record, or to the system
-        owner = (
-            places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
-            if nodes.n_groups
-            else np.full(row.size, -1)
-        )
+        owner = np.full(row.size, -1)
+        if nodes.n_groups:
+            owner = places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
         owner = np.where(owner < 0, nodes.n_groups, owner)
         entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
         renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
-
         spans = np.maximum(np.round(np.array(_SPANS) / (log.window.hours / count)), 1.0).astype(np.int64)
         by_chance: list[FloatArray] = []
 
@@ -179,31 +174,17 @@ def change_points(
     stable = _to_use(long, time, number)
     names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
     dates = pd.to_datetime(edges, utc=True).as_unit("ns").tz_convert(first.tz)
-    stamps = dates[cuts]
-    starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
+    inner = dates[cuts[1:-1]]
+    starts, ends = [first, *inner], [*inner, last]
     limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
-    lowest = [first, *dates[limits[:, 0]]]
-    highest = [first, *dates[limits[:, 1]]]
+    lowest, highest = ([first, *dates[limits[:, i]]] for i in range(2))
     per = ["node-year" if countable else "year"] * number.size
     numbers = (values.tolist() for values in (number, time, rate, low, high))
     each = zip(starts, ends, lowest, highest, names, *numbers, per, strict=True)
     periods = tuple(Period(*values) for values in each)
-    return ChangePoints(
-        periods,
-        stable,
-        of,
-        used,
-        dispersion,
-        strongest,
-        level,
-        edges,
-        counts,
-        exposure,
-        "ok" if total >= FEWEST else "too_few",
-        least_change,
-        unwatched,
-        *uneven,
-    )
+    bins, status = (edges, counts, exposure), "ok" if total >= FEWEST else "too_few"
+    tested = of, used, dispersion, strongest, level
+    return ChangePoints(periods, stable, *tested, *bins, status, least_change, unwatched, *uneven)
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:

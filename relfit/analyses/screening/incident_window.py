@@ -108,11 +108,9 @@ class IncidentWindow(Result):
         if self.group_hours > self.hours:
             chance += f"; those beside an incident of several up to {duration(self.group_hours)} apart"
         if self.hours == 0.0:
-            reason = (
-                "there are too few to choose a window from"
-                if self.status == "too_few"
-                else ("other short times are about as frequent as by chance")
-            )
+            few = self.status == "too_few"
+            usual = "other short times are about as frequent as by chance"
+            reason = "there are too few to choose a window from" if few else usual
             return f"{what} are joined {step} only: {reason}{chance}."
         more = {
             "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",
@@ -254,20 +252,8 @@ def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow,
 
 def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
     table, zeros = pd.DataFrame(columns=_COLUMNS, dtype=np.float64), int((times < 0.5 * step).sum())
-    return IncidentWindow(
-        level,
-        specified or 0.0,
-        specified is not None,
-        step / NANOSECONDS_PER_HOUR,
-        table,
-        times.size,
-        zeros,
-        np.nan,
-        n_points - zeros,
-        np.nan,
-        np.nan,
-        "too_few",
-    )
+    about = level, specified or 0.0, specified is not None, step / NANOSECONDS_PER_HOUR, table
+    return IncidentWindow(*about, times.size, zeros, np.nan, n_points - zeros, np.nan, np.nan, "too_few")
 
 
 def _chosen(
@@ -292,20 +278,9 @@ def _chosen(
     hours = (ends[last] * unit if last >= 0 else np.nan) if specified is None else specified
     left = int(observed[: last + 1].sum())
     false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
-    return IncidentWindow(
-        level,
-        float(hours),
-        specified is not None,
-        unit,
-        pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True))),
-        times.size,
-        int(observed[0]),
-        false,
-        n_points - left,
-        selection.p,
-        selection.p_above,
-        "ok" if specified is not None else selection.status,
-    )
+    about = level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
+    evidence = selection.p, selection.p_above, "ok" if specified is not None else selection.status
+    return IncidentWindow(*about, times.size, int(observed[0]), false, n_points - left, *evidence)
 
 
 def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> ChanceJoins:
