@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -69,6 +69,8 @@ class _Origin:
     nodes: IntArray
     systems: IntArray
     causes: list[tuple[str, int]] = field(default_factory=list)
+    family: ClassVar[type[Weibull]] = Weibull
+    pooled: ClassVar[bool] = True
 
     @classmethod
     def of(cls, model: FleetParts, nodes: IntArray) -> _Origin:
@@ -89,7 +91,17 @@ class _Origin:
     def node_sources(self, components: Sequence[Component], groups: IntArray | None) -> list[Any]:
         """One source: all nodes."""
         assert groups is not None
-        return [_FleetSource(_Origin.of(self.model, groups), np.arange(groups.size))]
+        return [_Origin.of(self.model, groups)]
+
+    @property
+    def positions(self) -> IntArray:
+        """As a source of parameters, these are of all nodes."""
+        return np.arange(self.nodes.size)
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random parameters of the nodes, shape (size, nodes, 2)."""
+        rate, shape = self.model.drawn_nodes(size, rng)
+        return np.stack(self.parameters(rate[:, self.nodes], shape), axis=-1)
 
     def wide_factors(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Factors of the hazards of common causes, shape (size, causes), and of racks, shape (size,)."""
@@ -104,19 +116,6 @@ class _Origin:
             np.stack(causes, axis=1) if causes else np.zeros((size, 0)),
             np.mean(racks, axis=0) if racks else np.ones(size),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _FleetSource:
-    origin: _Origin
-    positions: IntArray
-    family: type[Weibull] = Weibull
-    pooled: bool = True
-
-    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Random parameters of the nodes, shape (size, nodes, 2)."""
-        rate, shape = self.origin.model.drawn_nodes(size, rng)
-        return np.stack(self.origin.parameters(rate[:, self.origin.nodes], shape), axis=-1)
 
 
 def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:

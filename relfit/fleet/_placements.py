@@ -69,7 +69,9 @@ class Placements:
         mine = np.flatnonzero(scope.system_of_incident == system)
         order = mine[np.argsort(scope.instants[mine], kind="stable")]
         chosen = order[np.linspace(0, order.size - 1, min(most, order.size)).astype(np.int64)]
-        hits = (self.members @ incident_members(scope, watched.n_groups)[chosen].T).toarray() > 0.0
+        shape = (scope.system_of_incident.size, watched.n_groups)
+        nodes_hit = sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)
+        hits = (self.members @ nodes_hit[chosen].T).toarray() > 0.0
         begun = origin + (scope.instants[chosen] * NANOSECONDS_PER_HOUR).astype(np.int64)
         both = hits & self.up_at(watched, begun - _BEFORE)
         number = max(chosen.size, 1)
@@ -231,9 +233,3 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
             up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
             hits.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))
     return hits
-
-
-def incident_members(scope: ScopeIncidents, n_nodes: int) -> Any:
-    """Nodes hit by each incident of a scope, a sparse array of shape (incidents, nodes)."""
-    shape = (scope.system_of_incident.size, n_nodes)
-    return sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)

@@ -104,22 +104,10 @@ class ScopeIncidents:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The nodes at the end of a log, arrays of shape (nodes,).
+    """The nodes at the end of a log, arrays of shape (nodes,)."""
 
-    Attributes
-    ----------
-    nodes : pandas.Index
-        Labels, (system, node).
-    age : ndarray
-        Operating hours since the node's own last failure, or since it was first watched.
-    unseen : ndarray of bool
-        Whether it neither failed nor was new under observation, so that the age is a lower limit.
-    present, up : ndarray of bool
-        Whether it was watched until the end; and not down then.
-    """
-
-    nodes: pd.Index
-    age: FloatArray
-    unseen: BoolArray
-    present: BoolArray
-    up: BoolArray
+    nodes: pd.Index  # labels, (system, node)
+    age: FloatArray  # operating hours since the node's own last failure, or since it was first watched
+    unseen: BoolArray  # it neither failed nor was new under observation: the age is a lower limit
+    present: BoolArray  # watched until the end
+    up: BoolArray  # and not down then

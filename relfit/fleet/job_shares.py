@@ -269,7 +269,8 @@ class Lately:
         modelled, ends = np.zeros_like(counted.level), np.zeros_like(counted.level)
         for scope, hazard in hazards.items():
             one = self.series[scope][code]
-            now = max(level_now(one, self.horizon), 1e-300)
+            ahead = float(one.units[-1]) if one.units[-1] > 0.0 else 1.0
+            now = max(one.ahead(self.horizon).expected / (self.horizon / one.steps.width * ahead), 1e-300)
             modelled += hazard * one.levels.level / now
             ends += hazard * one.levels.toward / now
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
@@ -343,9 +344,3 @@ class Lately:
         value, low, high = np.array(rows).T
         shape = np.shape(modelled[0])
         return value.reshape(shape), low.reshape(shape), high.reshape(shape)
-
-
-def level_now(series: ScopeSeries, horizon: float) -> float:
-    """Expected incidents per place and step (a day) over the horizon."""
-    ahead = float(series.units[-1]) if series.units[-1] > 0.0 else 1.0
-    return series.ahead(horizon).expected / (horizon / series.steps.width * ahead)

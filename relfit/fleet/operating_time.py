@@ -186,7 +186,10 @@ class _ClockWork:
         order = order[place[order] >= 0]
         code = place[order]
         first, last = clock(system[order], begun[order]), clock(system[order], ended[order])
-        last = first if name == "group" else _latest(last, code, first)
+        if name == "group":
+            last = first
+        else:  # the latest end so far of each place, not before the start
+            last = np.maximum(pd.Series(last).groupby(code).cummax().to_numpy(np.float64), first)
         fresh = np.append(True, (code[1:] != code[:-1]) | (first[1:] >= last[:-1]))[: code.size]
         if name != "system":
             fresh &= ~self.down.inside(system[order], begun[order])
@@ -230,11 +233,6 @@ def _number_by(
     line = np.sort(of_place * width + (of_at - least))
     until = np.searchsorted(line, place * width + (at - least), "left" if before else "right")
     return (until - np.searchsorted(line, place * width)).astype(np.int64)
-
-
-def _latest(end: FloatArray, code: IntArray, start: FloatArray) -> FloatArray:
-    """The latest end so far of each place, not before the start."""
-    return np.maximum(pd.Series(end).groupby(code).cummax().to_numpy(dtype=np.float64), start)
 
 
 def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:

@@ -66,12 +66,6 @@ class ScopeRates:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.hours > 0.0, self.count / self.exposure, np.nan)
 
-    @property
-    def _gamma(self) -> tuple[FloatArray, FloatArray]:
-        """Shape and rate parameter of the gamma distribution of the rate (Jeffreys prior for a Poisson count)."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.count / self.dispersion + 0.5, self.exposure / self.dispersion
-
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Exact (Garwood) limits of the rate; without an incident zero and a one-sided upper limit."""
         few, many = poisson_interval(self.count / self.dispersion, level)
@@ -81,9 +75,9 @@ class ScopeRates:
             return np.where(none, 0.0, few * each), np.where(none, -np.log1p(-level) / self.exposure, many * each)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draws of the rates, shape (size, systems); zero where no hours are known."""
-        shape, hours = self._gamma
+        """Gamma draws of the rates (Jeffreys prior), shape (size, systems); zero where no hours are known."""
         with np.errstate(invalid="ignore", divide="ignore"):
+            shape, hours = self.count / self.dispersion + 0.5, self.exposure / self.dispersion
             return np.where(hours > 0.0, rng.gamma(shape, size=(size, shape.size)) / hours, 0.0)
 
 

@@ -207,6 +207,7 @@ def attribute_effects(
     lonely = _outliers(log, outliers)
     of_nodes, shared = without_shared(log)
     sources = {"ttf": of_nodes, "ttr": log}
+    of_units = {*log.population.columns, *([] if log.lifetimes is None else log.lifetimes.columns)}  # not of events
     for measure in measures:
         if measure not in MEASURES:
             raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
@@ -218,7 +219,7 @@ def attribute_effects(
             continue  # a log of lifetimes has no counts
         if left != "failures":
             table = table[table["duration"] > 0.0].rename(columns={"duration": left})
-        names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
+        names = [name for name in log.attributes if name in table.columns and name in of_units]
         told = {row["attribute"] for row in rows}
         for name in [name for name in names if name not in told and not _compared(table, name)]:
             why = "all nodes have one value" if table[name].notna().any() else "no node has a value"
@@ -283,12 +284,6 @@ def _lone(table: pd.DataFrame, name: str, outliers: pd.MultiIndex) -> BoolArray:
     number, size = (part[once].groupby(levels[once]).sum() for part in (outlier, outlier | True))
     few = number <= np.maximum(_LONE * size, 1.0)
     return (outlier & levels.map(few).eq(True)).to_numpy(dtype=np.bool_)
-
-
-def _of_nodes(log: FailureLog) -> list[str]:
-    """Attributes that a node or a unit has, not an event."""
-    tables = (log.population, *([] if log.lifetimes is None else [log.lifetimes]))
-    return [str(name) for table in tables for name in table.columns]
 
 
 def _fit(

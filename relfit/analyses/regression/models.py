@@ -10,16 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 import scipy
 
+from relfit.analyses.regression import design
 from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
 from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
-from relfit.analyses.regression.design import (
-    covariates_of,
-    matrix_of,
-    reference_of,
-    split,
-    suggestion,
-    without_keywords,
-)
 from relfit.analyses.regression.regression_results import Estimate, Regression, Test
 from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
 from relfit.base.arrays import FloatArray, IntArray
@@ -90,7 +83,7 @@ def regress(
     detail, scope
     """
     check_log(log)
-    left, _ = split(formula)
+    left, _ = design.split(formula)
     if left not in ("ttf", "ttr", _COUNTS):
         raise ArgumentError(
             f"{left!r} on the left side is not known",
@@ -129,11 +122,11 @@ def regression(
     The left side names the column of hours, or is ``failures``; `cluster` names columns, and `covariates` what the
     formula may name (all columns when left out); `dropped` are rows that were left out before.
     """
-    left, _ = split(formula)
+    left, _ = design.split(formula)
     counted = left == _COUNTS
     model = model or (COUNT_MODEL if counted else "cox")
     if model not in MODELS:
-        raise ArgumentError(f"unknown model {model!r}", remedy=suggestion(str(model), MODELS))
+        raise ArgumentError(f"unknown model {model!r}", remedy=design.suggestion(str(model), MODELS))
     if counted != (model == COUNT_MODEL):
         raise ArgumentError(
             f"the {model} model is not one of {'counts' if counted else 'times'}",
@@ -181,11 +174,11 @@ def _rows(
     covariates: Sequence[str] | None,
     dropped: Mapping[str, int],
 ) -> _Rows:
-    left, right = split(formula)
+    left, right = design.split(formula)
     own = (left, "hours") if model == COUNT_MODEL else (left, "observed")
     for name in (*own, *keys):
         if name not in table.columns:
-            raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, map(str, table.columns)))
+            raise ArgumentError(f"no column {name!r}", remedy=design.suggestion(name, map(str, table.columns)))
     reasons: dict[str, npt.NDArray[np.bool_]] = {}
     if model == COUNT_MODEL:
         hours, failures = (table[name].to_numpy(np.float64) for name in ("hours", left))
@@ -204,7 +197,7 @@ def _rows(
         left_out |= {reason: int((unusable & usable).sum())} if (unusable & usable).any() else {}
         usable &= ~unusable
     offered = covariates or [str(name) for name in table.columns if name not in own]
-    frame, missing = covariates_of(table[usable], right, reference, offered)
+    frame, missing = design.covariates_of(table[usable], right, reference, offered)
     left_out |= {f"no value of {name!r}": number for name, number in missing.items()}
     if not len(frame):
         reason = ", ".join(f"{number} with {reason}" for reason, number in left_out.items())
@@ -216,8 +209,8 @@ def _rows(
         if clusters.max() == 0:
             what = f"all {_noun(model)}s have one value of {', '.join(keys)}"
             raise ArgumentError(what, remedy="cluster by something else, or cluster=None")
-    frame, right = without_keywords(frame, right)
-    matrix = matrix_of(frame, right, failures[at], _noun(model))
+    frame, right = design.without_keywords(frame, right)
+    matrix = design.matrix_of(frame, right, failures[at], _noun(model))
     labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
     return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
 
@@ -243,7 +236,7 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         notes.append(f"{n_failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
     by = ", ".join(name for name in rows.keys if name != "system") or "system"
     notes += _notes_on_errors(n_clusters, k, by, _noun(model))
-    left, right = split(formula)
+    left, right = design.split(formula)
     nodes = None
     if fit.expected is not None:
         nodes = rows.labels.assign(failures=rows.failures.astype(np.int64), hours=rows.hours, expected=fit.expected)
@@ -302,7 +295,7 @@ def _table(
         columns = {"coefficient": coefficients, "standard_error": errors, "low": ends["_low"], "high": ends["_high"]}
         columns |= {f"{ratio}{end}": np.exp(value) for end, value in ends.items()}
     columns |= {"p": p, "p_adjusted": adjusted_p(p)}
-    references = [reference_of(name, frame) for name in names]
+    references = [design.reference_of(name, frame) for name in names]
     index = pd.Index(names, name="covariate", dtype=object)
     return pd.DataFrame(columns, index=index).assign(reference=pd.Series(references, index=index, dtype=object))
 

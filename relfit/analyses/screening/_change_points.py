@@ -19,19 +19,10 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.analyses.screening import segmentation
 from relfit.analyses.screening._incidents import incidents
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
-from relfit.analyses.screening.segmentation import (
-    Renewals,
-    dispersions,
-    excess,
-    gain_of,
-    merged,
-    null_gains,
-    segments,
-    thinned,
-)
 from relfit.analyses.screening.tallies import need_dates
 from relfit.base.arguments import durations, one_whole, share
 from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
@@ -130,7 +121,7 @@ def change_points(
     counts, unwatched = _counts(when, edges, exposure)
     smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
-    dispersion = excess(counts, exposure, smallest)
+    dispersion = segmentation.excess(counts, exposure, smallest)
     strongest, uneven = np.nan, (np.nan, np.nan)
     if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
@@ -142,7 +133,7 @@ def change_points(
             owner = places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
         owner = np.where(owner < 0, nodes.n_groups, owner)
         entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
-        renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
+        renewals = segmentation.Renewals.of(when, owner, entered, left, _MOST_DRAWN)
         spans = np.maximum(np.round(np.array(_SPANS) / (log.window.hours / count)), 1.0).astype(np.int64)
         by_chance: list[FloatArray] = []
 
@@ -150,20 +141,24 @@ def change_points(
             place = (renewals.drawn(generator) - edges[0]) * (count / (edges[-1] - edges[0]))
             number = np.bincount(np.clip(place.astype(np.int64), 0, count - 1), minlength=count)
             number = np.where(exposure > 0.0, number, 0)
-            by_chance.append(dispersions(number, exposure, np.array([0, count]), spans))
+            by_chance.append(segmentation.dispersions(number, exposure, np.array([0, count]), spans))
             return number
 
-        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
-        gains, strongest = null_gains(drawn, exposure, smallest, best, n_resamples, rng)
+        best = segmentation.gain_of(*segmentation.thinned(counts, exposure, smallest)) / dispersion
+        gains, strongest = segmentation.null_gains(drawn, exposure, smallest, best, n_resamples, rng)
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
-        cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
+
+        def cut_for(scatter: float) -> IntArray:
+            every = segmentation.segments(counts, exposure, used * scatter, smallest)
+            return segmentation.merged(every, counts, exposure, least_change)
+
+        cuts = cut_for(dispersion)
         # bursts and spells longer than neighbouring bins: what the periods leave from month to month scatters more
         chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
-        month = float((dispersions(counts, exposure, cuts, spans) / chance).max())
+        month = float((segmentation.dispersions(counts, exposure, cuts, spans) / chance).max())
         if cuts.size > 2 and month > dispersion:
             dispersion = month
-            again = segments(counts, exposure, used * dispersion, smallest)
-            cuts = merged(again, counts, exposure, least_change)
+            cuts = cut_for(dispersion)
         uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
@@ -222,7 +217,7 @@ def _uneven(
     alpha: float,
 ) -> tuple[float, float]:
     """Span in hours over which counts vary most beyond random logs, and by how many times; NaN where over none."""
-    seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
+    seen, drawn = segmentation.dispersions(counts, exposure, cuts, spans), np.array(by_chance)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
     each = counts.sum() / counts.size * spans

@@ -224,7 +224,8 @@ def _with_neighbours(
 ) -> tuple[IntArray, IncidentWindow]:
     """Incidents after those of several units are joined with what is soon before or after; and the window for that."""
     points, order = records.points(number, level, unit)
-    several = (_units(number, unit) > 1)[order]
+    pairs = np.unique(np.stack([number, unit]), axis=1)
+    several = (np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1) > 1)[order]
     last = window_of_groups(points, several, window, step, share)
     reach = last * step / NANOSECONDS_PER_HOUR
     if not reach > window.hours:
@@ -233,12 +234,6 @@ def _with_neighbours(
     near = (apart >= 0) & (apart <= last * step + step // 2) & points.beside(several)
     left = window.incidents - int(near.sum())
     return _merged(number, order, near), replace(window, group_hours=reach, incidents=left)
-
-
-def _units(number: IntArray, unit: IntArray) -> IntArray:
-    """How many different units each incident has."""
-    pairs = np.unique(np.stack([number, unit]), axis=1)
-    return np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1)
 
 
 def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray, pd.Index]:

@@ -81,10 +81,15 @@ def renewal_models(
         loglik[name] = np.fmax(loglik[name], loglik["equal"])
     log_nodes = np.log(np.maximum(looked.sums(np.ones(looked.code.size)), 1.0))
     bic = {name: _FREE[name] * log_nodes - 2.0 * value for name, value in loglik.items()}
-    described, alike = _unequal(bic), bic["equal"] <= np.fmin(bic["spread"], bic["classes"])
+    with np.errstate(invalid="ignore"):
+        gain = bic["spread"] - bic["classes"]
+    unequal = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread"))
+    described, alike = unequal.astype(object), bic["equal"] <= np.fmin(bic["spread"], bic["classes"])
     # one node among many gains less than BIC asks for: the test decides
     gains = np.fmax(loglik["spread"], loglik["classes"]) - loglik["equal"] >= _LEAST_GAIN
-    p = _tested(lives, code, (failures >= _FEWEST) & (gains | ~alike), n_resamples, generator)
+    p, tested = np.full(size, np.nan), (failures >= _FEWEST) & (gains | ~alike)
+    for group in np.flatnonzero(tested) if n_resamples else ():  # systems, not nodes
+        p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, generator)
     chance = (failures < _FEWEST) | (p > _SIZE) | (alike & np.isnan(p))
     described[chance] = "equal"
     classes = (described == "two_classes") & best["classes"].converged
@@ -118,23 +123,6 @@ def renewal_models(
     posterior = data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan))
     chosen = pd.DataFrame(loglik), described, p, status, covariance, code, posterior
     return RenewalModels(pd.RangeIndex(size, name="group"), *numbers, *chosen, level)
-
-
-def _unequal(bic: dict[str, FloatArray]) -> npt.NDArray[np.object_]:
-    """What describes each group best by BIC, if its nodes are unequal."""
-    with np.errstate(invalid="ignore"):
-        gain = bic["spread"] - bic["classes"]
-    return np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
-
-
-def _tested(
-    lives: LifeData, code: IntArray, asked: BoolArray, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """P-value of equal nodes in the groups that are asked about; NaN in the others."""
-    p = np.full(asked.size, np.nan)
-    for group in np.flatnonzero(asked) if n_resamples else ():  # systems, not nodes
-        p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
-    return p
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,23 +30,12 @@ _MOST_CAUSES = 6
 
 
 class TimeTally(Result):
-    """Events in bins of time.
-
-    Attributes
-    ----------
-    edges : pandas.DatetimeIndex, shape (bins + 1,)
-        In the log's own time zone; the first and last are the ends of the window.
-    counts : ndarray of int, shape (bins, causes)
-    causes : tuple of str
-        Most frequent first; beyond six, rare ones are joined as "other causes".
-    unit : str
-        ``"hour"``, ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"``.
-    """
+    """Events in bins of time, whose edges are in the log's own time zone, from the start to the end of its window."""
 
     edges: pd.DatetimeIndex
-    counts: IntArray
-    causes: tuple[str, ...]
-    unit: str
+    counts: IntArray  # shape (bins, causes)
+    causes: tuple[str, ...]  # most frequent first; beyond six, rare ones are joined as "other causes"
+    unit: str  # "hour", "day", "week", "month", "quarter" or "year"
 
     @property
     def total(self) -> IntArray:

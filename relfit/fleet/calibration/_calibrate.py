@@ -15,29 +15,13 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
+from relfit.fleet.calibration import tested_assumptions
 from relfit.fleet.calibration.fitted_families import family_of_unequal_nodes, fitted_family
 from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
 from relfit.fleet.calibration.repair_times import kinds_of_repairs
-from relfit.fleet.calibration.schema import (
-    Censoring,
-    Estimated,
-    Fleet,
-    Mttr,
-    Parameters,
-    PeriodUsed,
-    Provenance,
-    value_of,
-)
-from relfit.fleet.calibration.tested_assumptions import (
-    bad_nodes,
-    dependence_checks,
-    said_once,
-    shape_check,
-    systems_check,
-    trend_check,
-)
+from relfit.fleet.calibration.schema import Censoring, Estimated, Fleet, Mttr, Parameters, PeriodUsed, Provenance
 from relfit.fleet.now import NOW, checked_at
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
@@ -135,24 +119,26 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     rates = Rates()
     if "mtbf" in wanted:
         rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level)
-        rates.checks += systems_check(part)
-    times = _times_to_failure(part, model) if "families" in wanted else None
+        rates.checks += tested_assumptions.systems_check(part)
+    times = None
+    if "families" in wanted:  # lifetimes of the source are preferred to times from its events
+        times = part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
     estimates: list[Estimated] = [rates]
     if {"mttr", "repair_kinds"} & wanted:
         estimates.append(_mttr(repairs, level, wanted))
     if times is not None:
         estimates += [_failure(part, model, times, families, level), _repair(repairs, families, level)]
     if "bad_nodes" in wanted:
-        estimates.append(bad_nodes(part, usual, level, rng))
+        estimates.append(tested_assumptions.bad_nodes(part, usual, level, rng))
     if "dependence" in wanted:
-        estimates.append(dependence_checks(part, dated, None if model is None else model.found, rng))
+        estimates.append(tested_assumptions.dependence_checks(part, dated, None if model is None else model.found, rng))
     if "trend" in wanted:
-        estimates.append(trend_check(part, dated, None if model is None else model.found))
+        estimates.append(tested_assumptions.trend_check(part, dated, None if model is None else model.found))
     absent = {} if chosen.problem is None else {"period": chosen.problem}
     fields: dict[str, Any] = {}
     for estimate in estimates:
         absent, fields = absent | estimate.absent, fields | estimate.fields
-    checks = said_once([check for estimate in estimates for check in estimate.checks])
+    checks = tested_assumptions.said_once([check for estimate in estimates for check in estimate.checks])
     parameters = Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
         **fields,
@@ -217,13 +203,8 @@ def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
     kinds: dict[str, Any] = {}
     absent: dict[str, str] = {}
     if "repair_kinds" in wanted:
-        kinds, absent = kinds_of_repairs(repairs.of_incidents, level, value_of(means.get("mean")))
+        kinds, absent = kinds_of_repairs(repairs.of_incidents, level, means.get("mean"))
     return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)
-
-
-def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:
-    """Times to failure of single nodes; lifetimes of the source are preferred to times from its events."""
-    return part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
 
 
 def _failure(
@@ -238,7 +219,7 @@ def _failure(
         fitted, why = fitted_family(times, families, level)
     if fitted is None:
         return Estimated(absent={"failure": why})
-    return Estimated({"failure": fitted}, {}, shape_check(times, model, level))
+    return Estimated({"failure": fitted}, {}, tested_assumptions.shape_check(times, model, level))
 
 
 def _repair(repairs: Repairs | None, families: Sequence[str], level: float) -> Estimated:

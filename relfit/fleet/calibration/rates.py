@@ -109,7 +109,11 @@ def rates_of_log(model: FleetModel, level: float) -> Rates:
     if unseen:
         absent["mtbf.outage"] = str(model.question)
         return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found)
-    _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
+    outage = _outage(model, level, rates)
+    if outage is None:
+        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
+    else:
+        rates["outage"] = outage
     racks = len(model.places.racks) or None
     shares = _shares(model) | {"down_scatter": down_scatter(model, level)}
     return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, shares)
@@ -148,24 +152,16 @@ def _shares(model: FleetModel) -> dict[str, Any]:
     return shares
 
 
-def _outage(
-    log: FailureLog,
-    incidents: Incidents,
-    node_hours: float,
-    span: float,
-    spans: tuple[FloatArray, FloatArray],
-    level: float,
-    rates: dict[str, Duration],
-    absent: dict[str, str],
-) -> None:
+def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Duration | None:
     """Outages of nodes of any scope: each node named by an incident, and all nodes of an outage of a whole system."""
+    log, incidents, span, spans = model.period.log, model.found, model.hours, _spans(model.period.log)
+    node_hours = float(model.by_scope["node"].hours.sum())
+    if not node_hours > 0.0:
+        return None
     records, system = outages_of(log, overlaps="keep"), nodeless_outages(log)
     failed = np.flatnonzero(records.failures)
     named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
     mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
-    if not node_hours > 0.0:
-        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
-        return
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
@@ -173,10 +169,9 @@ def _outage(
     node = rates.get("node")
     wider = [rates[name] for name in ("rack", "group", "system") if name in rates]
     if node is not None and node.events == batches.sum() and not any(of.events for of in wider):
-        rates["outage"] = node  # the same incidents
-        return
+        return node  # the same incidents
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
-    rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
+    return duration_of_counts(int(batches.sum()), node_hours, level, scatter)
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:

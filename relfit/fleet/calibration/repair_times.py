@@ -16,7 +16,7 @@ from relfit.base.numeric.poisson import exponential_mean_interval
 from relfit.fitting import Fits, fit
 from relfit.fitting.condensing import condensed
 from relfit.fleet.calibration.parameter_values import Duration, Share
-from relfit.fleet.calibration.schema import Check
+from relfit.fleet.calibration.schema import Check, value_of
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import timed_repairs
 
@@ -165,7 +165,9 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
     return [[float(value) for value in row] for row in 0.5 * (correlation + correlation.T)]
 
 
-def kinds_of_repairs(times: LifeData, level: float, mean: float | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+def kinds_of_repairs(
+    times: LifeData, level: float, mean: Duration | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, if two kinds explain the times better than one, else the reasons.
 
     The shares times the means of the kinds add to `mean`, that of all repairs, where it is known.
@@ -185,7 +187,8 @@ def kinds_of_repairs(times: LifeData, level: float, mean: float | None = None) -
     about = {"level": level, "events": number, "method": f"{row['model']} by maximum likelihood, Wald"}
 
     share, quick, slow = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
-    factor = 1.0 if mean is None else mean / (share * quick + (1.0 - share) * slow)
+    overall = value_of(mean)
+    factor = 1.0 if overall is None else overall / (share * quick + (1.0 - share) * slow)
 
     def ends(name: str, factor: float = 1.0) -> dict[str, float]:
         low, value, high = (factor * float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))
