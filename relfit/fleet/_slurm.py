@@ -196,8 +196,9 @@ class SlurmNodes(Result):
         check_writable(place / "nodes.csv")
         head = _HEAD.format(average=_AVERAGE) + (f"# {self._left_out}.\n" if self.skipped else "")
         script = f"#!/bin/sh\n{head}"
-        keys, update = (["weight", "feature"], "weight", "feature"), "scontrol update NodeName="
-        by_both, by_weight, by_feature = (self.table.groupby(key, sort=True)["node"] for key in keys)
+        update, by_both = "scontrol update NodeName=", self.table.groupby(["weight", "feature"], sort=True)["node"]
+        by_weight = self.table.groupby("weight", sort=True)["node"]
+        by_feature = self.table.groupby("feature", sort=True)["node"]
         lines = [f"NodeName={hostlist(nodes)} Weight={w} Feature={f}" for (w, f), nodes in by_both]
         conf = f"{head}# Lines to merge with those of slurm.conf, which say what else these nodes have.\n"
         weights = [f"{update}{hostlist(nodes)} Weight={weight}" for weight, nodes in by_weight]
