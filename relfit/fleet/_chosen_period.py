@@ -83,16 +83,9 @@ class ChosenPeriod:
 
     def to_dict(self) -> dict[str, Any]:
         """Name, dates and headline, ready for JSON."""
-        start_low, start_high = self.start_limits or (None, None)
-        window = self.log.window
-        return {
-            "name": self.name,
-            "start": window.start,
-            "end": window.end,
-            "start_low": start_low,
-            "start_high": start_high,
-            "headline": self.headline,
-        }
+        (low, high), window = self.start_limits or (None, None), self.log.window
+        dates = {"start": window.start, "end": window.end, "start_low": low, "start_high": high}
+        return {"name": self.name, **dates, "headline": self.headline}
 
 
 @made_once

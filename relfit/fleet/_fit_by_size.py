@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,7 @@ import pandas as pd
 from relfit.base.arguments import whole
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -24,6 +24,7 @@ from relfit.log.tables import check_log
 
 _SIZES = (2, 4, 8, 16, 32, 64, 128, 256, 350)
 _ORDERS = ("given", "random")
+_P_VALUES = ("ks_p_textbook", "ks_p", "ad_p")
 
 
 class SizeFits(Result):
@@ -66,21 +67,8 @@ class SizeFits(Result):
         ``ks_p_textbook`` (ignores that parameters were fitted: too large), ``ks_p`` (of ``ks``) and ``ad_p`` (which
         account for the fit), ``aicc`` and ``best`` (the distribution with the lowest AICc).
         """
-        table = self.fits.to_frame()
-        names = [
-            "order",
-            "nodes",
-            "failures",
-            "family",
-            "status",
-            "mean",
-            "ks",
-            "ks_p_textbook",
-            "ks_p",
-            "ad_p",
-            "aicc",
-        ]
-        table = table[names].copy()
+        about, numbers = ["order", "nodes", "failures", "family", "status"], ["mean", "ks", *_P_VALUES, "aicc"]
+        table = self.fits.to_frame()[[*about, *numbers]].copy()
         table.insert(3, "zeros", np.repeat(self.zeros, len(self.fits.families)))
         best = self.fits.best().to_numpy()
         return table.assign(best=np.repeat(best, len(self.fits.families)))
@@ -98,7 +86,7 @@ class SizeFits(Result):
         ArgumentError
             For another test.
         """
-        if test not in ("ks_p_textbook", "ks_p", "ad_p"):
+        if test not in _P_VALUES:
             raise ArgumentError(f"no p-value {test!r}", remedy="use ks_p_textbook, ks_p or ad_p")
         values = self.to_frame()[test].to_numpy().reshape(len(self.fits), -1)
         return pd.DataFrame(values, self.fits.groups, list(self.fits.families))
@@ -169,31 +157,17 @@ def fit_by_size(
         raise ArgumentError(f"no order {unknown[0]!r}" if unknown else "no order", remedy="use given or random")
     generator = np.random.default_rng(rng)
     rank = {"given": np.arange(total), "random": generator.permutation(total)}
-    parts = [(order, size, _pooled(outages, rank[order] < size, censor)) for order in orders for size in wanted]
-    labels = pd.MultiIndex.from_tuples([(order, size) for order, size, _ in parts], names=["order", "nodes"])
-    lengths = [part.durations.size for _, _, part in parts]
-    lives = LifeData(
-        np.concatenate([part.durations for _, _, part in parts]),
-        np.concatenate([part.observed for _, _, part in parts]),
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        labels,
-        "ttf",
-        stationary=np.concatenate([part.stationary for _, _, part in parts]),
-    )
+    labels = pd.MultiIndex.from_tuples([(order, size) for order in orders for size in wanted], names=["order", "nodes"])
+    parts = [_pooled(outages, rank[order] < size, censor) for order, size in labels]
+    offsets, zeros = offsets_of([part[0].size for part in parts]), [part[3] for part in parts]
+    hours, observed, stationary = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    lives = LifeData(hours, observed, offsets, labels, "ttf", stationary=stationary)
     fits = fit(lives, families, n_resamples=n_resamples, rng=generator)
-    return SizeFits(fits, np.array([part.zeros for _, _, part in parts], dtype=np.int64))
+    return SizeFits(fits, np.array(zeros, dtype=np.int64))
 
 
-@dataclass(frozen=True, eq=False)
-class _Series:
-    durations: FloatArray
-    observed: BoolArray
-    stationary: BoolArray
-    zeros: int
-
-
-def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> _Series:
-    """Times between the pooled failures of some nodes, hours."""
+def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> tuple[FloatArray, BoolArray, BoolArray, int]:
+    """Hours between the pooled failures of some nodes, which were seen to end, which began unseen; times of zero."""
     mine = chosen[outages.code] & outages.failures
     instants = np.sort(outages.start[mine])
     gaps = np.diff(instants)
@@ -208,4 +182,4 @@ def _pooled(outages: Outages, chosen: BoolArray, censor: bool) -> _Series:
         under_way = np.concatenate([[not from_new], under_way, [False]])
         positive = length > 0
         length, observed, under_way = length[positive], observed[positive], under_way[positive]
-    return _Series(length / NANOSECONDS_PER_HOUR, observed, under_way, int((gaps == 0).sum()))
+    return length / NANOSECONDS_PER_HOUR, observed, under_way, int((gaps == 0).sum())

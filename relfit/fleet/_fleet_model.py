@@ -90,10 +90,8 @@ def fleet_model(
     Rules(first=first)
     at = checked_at(at)
     if log.lifetimes is not None and not len(log.events):
-        raise ArgumentError(
-            "this log holds lifetimes without dates: what failed together, and when, is not known",
-            remedy=Remedy("fit them: rf.fit(log.ttf())", "fit them: relfit fit LOG"),
-        )
+        what = "this log holds lifetimes without dates: what failed together, and when, is not known"
+        raise ArgumentError(what, remedy=Remedy("fit them: rf.fit(log.ttf())", "fit them: relfit fit LOG"))
     chosen = period if isinstance(period, ChosenPeriod) else chosen_period(log, period, rng)
     chosen = until_now(log, chosen) if at == NOW else chosen
     return _model(log, chosen, at == NOW, float(durations("horizon", horizon, zero=False)), window, group, first, level)
@@ -123,7 +121,7 @@ def _model(
     fits, rates = {}, {}
     for name, scope in scopes.items():
         if first == "known":
-            scopes[name], fits[name] = renewals_of(scope, size, part, of_part, level=level)
+            scopes[name], fits[name] = renewals_of(scope, size, part, of_part, level)
         else:
             lives = scope.lives.from_age_known() if first == "never" else replace(scope.lives, stationary=None)
             scopes[name] = replace(scope, lives=lives)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,23 +20,7 @@ from relfit.system.checked_nodes import Component, components_of
 
 
 def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:
-    """Nodes of a fleet as a `System`.
-
-    Parameters
-    ----------
-    model : FleetParts
-    nodes : ndarray of int, shape (k,)
-        Positions of the nodes.
-    ages : ndarray, shape (k,)
-        Hours of operation since each node's own last failure.
-    **options
-        ``tolerance`` and ``rack_events``, as for `System`.
-
-    Raises
-    ------
-    DataError
-        If nothing failed under observation.
-    """
+    """Nodes of a fleet, by position and hours of operation since their last failures, as `FleetModel.system` has it."""
     origin, racks = _Origin.of(model, nodes), _racks(model, nodes)
     if not ((model.node_rates[nodes] > 0.0).any() or origin.causes or racks is not None):
         raise DataError(
@@ -85,6 +69,8 @@ class _Origin:
     nodes: IntArray
     systems: IntArray
     causes: list[tuple[str, int]] = field(default_factory=list)
+    family: ClassVar[type[Weibull]] = Weibull
+    pooled: ClassVar[bool] = True
 
     @classmethod
     def of(cls, model: FleetParts, nodes: IntArray) -> _Origin:
@@ -105,7 +91,17 @@ class _Origin:
     def node_sources(self, components: Sequence[Component], groups: IntArray | None) -> list[Any]:
         """One source: all nodes."""
         assert groups is not None
-        return [_FleetSource(_Origin.of(self.model, groups), np.arange(groups.size))]
+        return [_Origin.of(self.model, groups)]
+
+    @property
+    def positions(self) -> IntArray:
+        """As a source of parameters, these are of all nodes."""
+        return np.arange(self.nodes.size)
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random parameters of the nodes, shape (size, nodes, 2)."""
+        rate, shape = self.model.drawn_nodes(size, rng)
+        return np.stack(self.parameters(rate[:, self.nodes], shape), axis=-1)
 
     def wide_factors(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Factors of the hazards of common causes, shape (size, causes), and of racks, shape (size,)."""
@@ -120,19 +116,6 @@ class _Origin:
             np.stack(causes, axis=1) if causes else np.zeros((size, 0)),
             np.mean(racks, axis=0) if racks else np.ones(size),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class _FleetSource:
-    origin: _Origin
-    positions: IntArray
-    family: type[Weibull] = Weibull
-    pooled: bool = True
-
-    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Random parameters of the nodes, shape (size, nodes, 2)."""
-        rate, shape = self.origin.model.drawn_nodes(size, rng)
-        return np.stack(self.origin.parameters(rate[:, self.origin.nodes], shape), axis=-1)
 
 
 def _common(model: FleetParts, origin: _Origin) -> CommonCause | None:
@@ -163,6 +146,5 @@ def _racks(model: FleetParts, nodes: IntArray) -> Racks | None:
     used, of_node = np.unique(places.rack[nodes], return_inverse=True)
     rate = np.maximum(np.nan_to_num(rates.rate[places.system_of_rack[used]]), 1e-300)
     component = Component(Exponential.unchecked(rate), np.arange(used.size))
-    return Racks(
-        of_node.astype(np.int64).ravel(), (component,), np.zeros(used.size), places.racks[used], model.rack_hits
-    )
+    of_node = of_node.astype(np.int64).ravel()
+    return Racks(of_node, (component,), np.zeros(used.size), places.racks[used], model.rack_hits)

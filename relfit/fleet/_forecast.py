@@ -11,18 +11,16 @@ import pandas as pd
 
 from relfit.analyses.screening import incidents
 from relfit.base.arguments import share, whole
-from relfit.base.arrays import Durations
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
 from relfit.base.text import count, duration, number, percent
 from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
-from relfit.fleet.causes_left_out import other_causes, quantities, summed
-from relfit.fleet.horizons import checked_horizons
 from relfit.fleet.node_years import by_node_year, nodes_in_service
-from relfit.fleet.now import LONG_RUN, NOW, checked_at
+from relfit.fleet.now import LONG_RUN, NOW, checked_at, checked_horizons
 from relfit.fleet.spare_parts import needs_part
-from relfit.fleet.system_ahead import Future, SystemAhead, split, with_repairs
+from relfit.fleet.system_ahead import Future, SystemAhead, other_causes, quantities, split, summed, with_repairs
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import made_once
 
@@ -129,19 +127,10 @@ def forecast(
     tail = (0.5 - level / 2.0, 0.5 + level / 2.0)
     table = pd.concat([_rows(parts, i, hours, tail, service, by) for i, hours in enumerate(every)], ignore_index=True)
     end = max(part.ahead.until.window.end for part in parts)
-    return Forecast(
-        table,
-        tuple(every),
-        parts[0].ahead.joined.group,
-        by,
-        service,
-        level,
-        end,
-        pd.DataFrame([_basis(part) for part in parts]),
-        tuple(left_out),
-        _history(log, {part.name for part in parts}, end, every[0]),
-        other_causes({hours: _of_causes(parts, i) for i, hours in enumerate(every)}, tail),
-    )
+    about = parts[0].ahead.joined.group, by, service, level, end, pd.DataFrame([_basis(part) for part in parts])
+    history = _history(log, {part.name for part in parts}, end, every[0])
+    others = other_causes({hours: _of_causes(parts, i) for i, hours in enumerate(every)}, tail)
+    return Forecast(table, tuple(every), *about, tuple(left_out), history, others)
 
 
 def _no_column(log: FailureLog, by: str) -> ArgumentError:
@@ -198,6 +187,7 @@ class Forecast(Result):
     others: pd.DataFrame
 
     _not_in_json = ("others",)
+    _frame = "table"
 
     @property
     def headline(self) -> str:
@@ -274,10 +264,6 @@ class Forecast(Result):
         """One row per horizon and cause."""
         return self._of(self.by)
 
-    def to_frame(self) -> pd.DataFrame:
-        """The same as `table`."""
-        return self.table
-
     def others_beside(self, most: int) -> pd.DataFrame:
         """One row per horizon: all causes but the `most` frequent together; empty where fewer than two are left."""
         rows = self.others[self.others["beside"] == most].drop(columns="beside")
@@ -319,9 +305,6 @@ def _days(hours: float) -> str:
     return count(round(hours / 24.0), "day") if hours >= 72.0 and hours % 24.0 == 0.0 else duration(hours)
 
 
-# ----------------------------------------------------------------------- systems
-
-
 @dataclass(frozen=True, eq=False)
 class _System:
     """One system of the log, and its forecast for each horizon: in total, by rack and by cause."""
@@ -347,39 +330,34 @@ class _System:
     ) -> _System:
         longest = max(horizons)
         if longest > _LONGEST * log.window.hours:
-            raise ArgumentError(
-                f"{_days(longest)} ahead is too far for a log of {duration(log.window.hours)}",
-                remedy=f"give at most {duration(_LONGEST * log.window.hours)}",
-            )
+            what = f"{_days(longest)} ahead is too far for a log of {duration(log.window.hours)}"
+            raise ArgumentError(what, remedy=f"give at most {duration(_LONGEST * log.window.hours)}")
         joined, width = incidents(log, group=group), min(_DAY, *horizons)
         later = until if until is not None and until.window.end > log.window.end else None
         ahead = SystemAhead(log, joined, by, width, until is not None, later)
         if len(ahead.causes[0]) > _MANY_CAUSES:
-            raise ArgumentError(
-                f"column {by!r} has {len(ahead.causes[0])} values", remedy="give one with fewer, as cause"
-            )
-        # random numbers of a horizon are the same with and without others
+            what = f"column {by!r} has {len(ahead.causes[0])} values"
+            raise ArgumentError(what, remedy="give one with fewer, as cause")
+
+        def parted(code: IntArray, number: int) -> tuple[FloatArray, FloatArray]:
+            return ahead.incidents_per_record(code, number), ahead.longer(code, number)
+
         mean_repair, seed = ahead.mean_repair(longest), int(rng.integers(2**62))
-        streams = [np.random.default_rng([seed, round(hours * 3600.0)]) for hours in horizons]
-        totals = [
-            ahead.futures(hours, mean_repair, size, stream) for hours, stream in zip(horizons, streams, strict=True)
-        ]
-        kinds = ahead.causes[1], len(ahead.causes[0])
-        joint, slow = ahead.incidents_per_record(*kinds), ahead.longer(*kinds)
-        by_cause = [
-            with_repairs(future, ahead.of_causes(hours, size, future[1].expected, stream), joint, slow)
-            for future, hours, stream in zip(totals, horizons, streams, strict=True)
-        ]
-        by_rack: list[list[Future]] = [[] for _ in totals]
-        if ahead.racks[0] and ahead.joined.group != by:
+        of_causes = parted(ahead.causes[1], len(ahead.causes[0]))
+        racked = bool(ahead.racks[0]) and ahead.joined.group != by
+        if racked:
             share, rates = ahead.shares_of_racks()
-            inside = np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1])
-            joint, slow = ahead.incidents_per_record(inside, share.size), ahead.longer(inside, share.size)
-            by_rack = [
-                with_repairs(future, split(future[1], share, rates, stream), joint, slow)
-                for future, stream in zip(totals, streams, strict=True)
-            ]
-        return cls(name, ahead, totals, by_rack, by_cause, horizons[-1])
+            of_racks = parted(np.where(ahead.racks[1] < 0, len(ahead.racks[0]), ahead.racks[1]), share.size)
+        one = cls(name, ahead, [], [], [], horizons[-1])
+        for hours in horizons:  # random numbers of a horizon are the same with and without others
+            stream = np.random.default_rng([seed, round(hours * 3600.0)])
+            future = ahead.futures(hours, mean_repair, size, stream)
+            causes = ahead.of_causes(hours, size, future[1].expected, stream)
+            one.whole.append(future)
+            one.causes.append(with_repairs(future, causes, *of_causes))
+            racks = with_repairs(future, split(future[1], share, rates, stream), *of_racks) if racked else []
+            one.racks.append(racks)
+        return one
 
 
 def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float) -> pd.DataFrame:
@@ -409,9 +387,6 @@ def _basis(part: _System) -> dict[str, Any]:
         "gone": int((~ahead.present).sum()),
         **dict(zip(("nodes", "nodes_before"), nodes, strict=True)),
     }
-
-
-# ------------------------------------------------------------------------ tables
 
 
 def _of_causes(parts: list[_System], i: int) -> dict[str, list[Future]]:

@@ -24,27 +24,10 @@ _PARTS = 8  # of a log, in which failures are counted
 
 
 def renewals_of(
-    scope: ScopeIncidents,
-    n_systems: int,
-    log: FailureLog,
-    joined: Incidents,
-    *,
-    level: float = 0.95,
-    n_resamples: int = 99,
+    scope: ScopeIncidents, n_systems: int, log: FailureLog, joined: Incidents, level: float, n_resamples: int = 99
 ) -> tuple[ScopeIncidents, RenewalModels]:
     """Renewal models of a scope by system, and the scope with those ages at its start that its failures support.
 
-    Parameters
-    ----------
-    scope : ScopeIncidents
-    n_systems : int
-    log, joined
-        The log and incidents of the scope, as for `relfit.fleet.operating_time.scopes_of`.
-    level, n_resamples
-        As for `relfit.analyses.screening.renewal_models`.
-
-    Notes
-    -----
     An inventory says that nodes were new; where nodes age, their failures test it. Times to the first failure: the
     likelihood of the best of the three renewal models is at most 20 times higher for nodes in steady state (in use
     before the inventory says, or with a first time that was not logged in full). Failures along time: the counts in
@@ -113,19 +96,8 @@ def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> F
 
 
 def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) -> bool:
-    """Whether one renewal model of nodes, some of them new, agrees with the failures of all periods.
+    """Whether one renewal model of nodes, some of them new, agrees with the failures of all periods of one system.
 
-    Parameters
-    ----------
-    log : FailureLog
-        Of one system.
-    points : ChangePoints
-        Its periods, two or more.
-    joined : Incidents
-        Incidents of the complete log; each counts in the period in which it began.
-
-    Notes
-    -----
     If young nodes fail more often, the rate of a log falls without any other change.
     """
     new = log.population["entered_known"] & (log.population["entered"] < points.periods[-1].start)

@@ -25,18 +25,10 @@ _UP: WeakKeyDictionary[Outages, dict[bytes, Any]] = WeakKeyDictionary()  # share
 
 @dataclass(frozen=True, eq=False)
 class Placements:
-    """Possible placements of a job of one size, one row each.
+    """Possible placements of a job of one size, one row each."""
 
-    Attributes
-    ----------
-    members : scipy.sparse.csr_array, shape (placements, nodes)
-        1 where a node belongs to the job.
-    nodes : int
-        Number of nodes of the job.
-    """
-
-    members: Any
-    nodes: int
+    members: Any  # a sparse array, shape (placements, nodes): 1 where a node belongs to the job
+    nodes: int  # of the job
 
     def sums(self, by_node: FloatArray) -> FloatArray:
         """Sum over the nodes of each placement, shape (placements, draws), from (draws, nodes)."""
@@ -77,7 +69,9 @@ class Placements:
         mine = np.flatnonzero(scope.system_of_incident == system)
         order = mine[np.argsort(scope.instants[mine], kind="stable")]
         chosen = order[np.linspace(0, order.size - 1, min(most, order.size)).astype(np.int64)]
-        hits = (self.members @ incident_members(scope, watched.n_groups)[chosen].T).toarray() > 0.0
+        shape = (scope.system_of_incident.size, watched.n_groups)
+        nodes_hit = sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)
+        hits = (self.members @ nodes_hit[chosen].T).toarray() > 0.0
         begun = origin + (scope.instants[chosen] * NANOSECONDS_PER_HOUR).astype(np.int64)
         both = hits & self.up_at(watched, begun - _BEFORE)
         number = max(chosen.size, 1)
@@ -160,14 +154,12 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
         began, ended = (np.searchsorted(at, instants, "right") for instants in (watched.start, watched.end))
         here = np.flatnonzero(began != ended)  # most outages are between two instants
         node = np.concatenate([everyone, watched.code[here]])
-        more, less = (
-            np.bincount(
-                node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]]),
-                minlength=width * watched.n_groups,
-            )
-            for of_nodes, places in ((watched.entered, ended), (np.maximum(watched.left, watched.entered), began))
-        )
-        there = (more - less).reshape(-1, width)
+
+        def number(of_nodes: IntArray, places: IntArray) -> IntArray:
+            cell = node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]])
+            return np.bincount(cell, minlength=width * watched.n_groups).reshape(-1, width)
+
+        there = number(watched.entered, ended) - number(np.maximum(watched.left, watched.entered), began)
         while len(cache) > 1:
             del cache[next(iter(cache))]
         cache[key] = (np.cumsum(there[:, :-1], axis=1) > 0).astype(np.float32)
@@ -241,9 +233,3 @@ def hits_by_size(places: Places, scope: ScopeIncidents, origin: int) -> list[tup
             up = float(np.clip(often.mean() / there, 0.5 / _INSTANTS, 1.0))
             hits.append((int(size), float(min(weights @ hit / weights.sum(), 1.0)), up))
     return hits
-
-
-def incident_members(scope: ScopeIncidents, n_nodes: int) -> Any:
-    """Nodes hit by each incident of a scope, a sparse array of shape (incidents, nodes)."""
-    shape = (scope.system_of_incident.size, n_nodes)
-    return sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)

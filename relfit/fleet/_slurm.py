@@ -138,6 +138,8 @@ class SlurmNodes(Result):
     skipped: tuple[str, ...]
     span: str
 
+    _frame = "table"
+
     @property
     def drain(self) -> pd.DataFrame:
         """The nodes to drain, highest rate first."""
@@ -168,10 +170,6 @@ class SlurmNodes(Result):
         texts += [f"{count(others, 'node')} {whose} or a word of Slurm's own"] if others else []
         return f"Left out: {' and '.join(texts)}"
 
-    def to_frame(self) -> pd.DataFrame:
-        """The same as `table`."""
-        return self.table
-
     def write(self, folder: str | Path) -> list[Path]:
         """Write ``nodes.conf``, ``weights.sh``, ``features.sh``, ``drain.sh`` and ``nodes.csv``.
 
@@ -198,20 +196,15 @@ class SlurmNodes(Result):
         check_writable(place / "nodes.csv")
         head = _HEAD.format(average=_AVERAGE) + (f"# {self._left_out}.\n" if self.skipped else "")
         script = f"#!/bin/sh\n{head}"
-        by_both = self.table.groupby(["weight", "feature"], sort=True)["node"]
+        update, by_both = "scontrol update NodeName=", self.table.groupby(["weight", "feature"], sort=True)["node"]
+        by_weight = self.table.groupby("weight", sort=True)["node"]
+        by_feature = self.table.groupby("feature", sort=True)["node"]
         lines = [f"NodeName={hostlist(nodes)} Weight={w} Feature={f}" for (w, f), nodes in by_both]
         conf = f"{head}# Lines to merge with those of slurm.conf, which say what else these nodes have.\n"
-        weights = [
-            f"scontrol update NodeName={hostlist(nodes)} Weight={weight}"
-            for weight, nodes in self.table.groupby("weight", sort=True)["node"]
-        ]
-        features = [
-            f"scontrol update NodeName={hostlist(nodes)} AvailableFeatures={name} ActiveFeatures={name}"
-            for name, nodes in self.table.groupby("feature", sort=True)["node"]
-        ]
-        drains = [
-            f'scontrol update NodeName={row.node} State=DRAIN Reason="{row.reason}"' for row in self.drain.itertuples()
-        ]
+        weights = [f"{update}{hostlist(nodes)} Weight={weight}" for weight, nodes in by_weight]
+        both = ((name, hostlist(nodes)) for name, nodes in by_feature)
+        features = [f"{update}{nodes} AvailableFeatures={name} ActiveFeatures={name}" for name, nodes in both]
+        drains = [f'{update}{row.node} State=DRAIN Reason="{row.reason}"' for row in self.drain.itertuples()]
         note = "# These replace the features that the nodes have: add those to keep.\n"
         texts = {
             "nodes.conf": conf + _joined(lines),
@@ -232,12 +225,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """Host names as a Slurm host list, with runs of numbers of equal length in brackets.
-
-    Raises
-    ------
-    ArgumentError
-        For an invalid host name.
+    """Host names as a Slurm host list, with runs of numbers of equal length in brackets; an `ArgumentError` for others.
 
     Examples
     --------

@@ -80,26 +80,17 @@ def system_from_log(
     if not words:
         moment = instant(at, log.source.timezone)
         if not log.window.start < moment <= log.window.end:
-            raise ArgumentError(
-                f"{moment.tz_convert(log.source.timezone):%Y-%m-%d %H:%M} was not observed",
-                remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}",
-            )
+            what = f"{moment.tz_convert(log.source.timezone):%Y-%m-%d %H:%M} was not observed"
+            raise ArgumentError(what, remedy=f"the log covers {log.window.start:%Y-%m-%d} to {log.window.end:%Y-%m-%d}")
         log = log.between(None, moment) if moment < log.window.end else log
     model = fleet_model(log, period, at=at if isinstance(at, str) and words else NOW, first=first)
     system = model.system(nodes, **options)
     assert system.sources is not None
-    gone = np.flatnonzero(~model.standing.present[system.sources])
-    if gone.size:
-        raise DataError(
-            f"node {system.names[int(gone[0])]!r} was not under observation then",
-            remedy="leave it out, or choose another time",
-        )
-    down = np.flatnonzero(~model.standing.up[system.sources])
-    if down.size:
-        raise DataError(
-            f"node {system.names[int(down[0])]!r} was in repair then",
-            remedy="leave it out, or choose another time",
-        )
+    for there, otherwise in ((model.standing.present, "not under observation"), (model.standing.up, "in repair")):
+        gone = np.flatnonzero(~there[system.sources])
+        if gone.size:
+            what = f"node {system.names[int(gone[0])]!r} was {otherwise} then"
+            raise DataError(what, remedy="leave it out, or choose another time")
     if families is None:
         return system
     names = [families] if isinstance(families, str) else list(families)

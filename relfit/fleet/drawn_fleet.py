@@ -91,7 +91,7 @@ class DrawnFleet:
         i = SCOPES.index(scope)
         return _from_a_random_instant(x, self.rate[i], self.shape[i])
 
-    def survival(self, x: float, job: PlacedJob, model: FleetParts) -> FloatArray:
+    def survival(self, x: float, job: PlacedJob) -> FloatArray:
         """Probability that a job runs for `x` hours without interruption, shape (placements, draws)."""
         node = self._of_nodes.get(x)
         if node is None:
@@ -112,15 +112,11 @@ class DrawnFleet:
         of_scopes = {"node": job.where.sums(node)[:, 0], **wide}
         return {name: float(job.mean(each[:, None])[0]) for name, each in of_scopes.items()}
 
-    def job_rate(self, job: PlacedJob, model: FleetParts) -> FloatArray:
+    def job_rate(self, job: PlacedJob) -> FloatArray:
         """Incidents per hour that hit a job, by placement and draw, shape (placements, draws)."""
         rack, group, system = self.rate[1:]
-        return np.asarray(
-            job.where.sums(self.node)
-            + np.multiply.outer(job.racks, rack)
-            + np.multiply.outer(job.groups, group)
-            + system
-        )
+        of_racks, of_groups = np.multiply.outer(job.racks, rack), np.multiply.outer(job.groups, group)
+        return np.asarray(job.where.sums(self.node) + of_racks + of_groups + system)
 
     def mean_repair(self, of: str, model: FleetParts, rng: Seed) -> FloatArray:
         """Mean time to repair in each draw, hours: a bootstrap of total repair time over completed repairs."""
@@ -159,6 +155,5 @@ class DrawnFleet:
 def _from_a_random_instant(x: float, rate: FloatArray, shape: FloatArray) -> FloatArray:
     """Cumulative hazard over `x` hours of stationary Weibull renewals with these long-run rates (Cox 1962)."""
     with np.errstate(divide="ignore", under="ignore", over="ignore"):
-        return np.asarray(
-            -np.log(special.gammaincc(1.0 / shape, (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape)), np.float64
-        )
+        spent = (x * rate * special.gamma(1.0 + 1.0 / shape)) ** shape
+        return np.asarray(-np.log(special.gammaincc(1.0 / shape, spent)), np.float64)

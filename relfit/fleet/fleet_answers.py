@@ -44,6 +44,7 @@ class FleetModel(FleetParts, Result):
     lately: Lately | None = None
 
     _not_in_json = ("period", "found", "places", "by_scope", "renewals", "rates", "multiples", "lately")
+    _frame = "scopes"
 
     @property
     def at(self) -> str:
@@ -104,23 +105,13 @@ class FleetModel(FleetParts, Result):
             rates = current.of_period if isinstance(current, LevelRates) else current
             low, high = rates.interval(self.level)
             with np.errstate(divide="ignore", invalid="ignore"):
-                table = pd.DataFrame(
-                    {
-                        "incidents": self.incidents_of(name).astype(np.int64),
-                        "places": np.bincount(scope.system, minlength=size),
-                        "hours": rates.hours,
-                        "mtbf": 1.0 / rates.rate,
-                        "mtbf_low": 1.0 / high,
-                        "mtbf_high": 1.0 / low,
-                        "shape": fits.shape[:, 1],
-                        "shape_low": fits.shape[:, 0],
-                        "shape_high": fits.shape[:, 2],
-                        "spread": fits.variance[:, 1],
-                        "nodes_hit": 1.0 if name == "node" else self._mean_hit(scope, size),
-                        "repairs": scope.repairs.n_failures,
-                        "mttr": scope.repairs.total_time / scope.repairs.n_failures,
-                    }
-                )
+                number, places = self.incidents_of(name).astype(np.int64), np.bincount(scope.system, minlength=size)
+                mtbf = {"mtbf": 1.0 / rates.rate, "mtbf_low": 1.0 / high, "mtbf_high": 1.0 / low}
+                shape = {"shape": fits.shape[:, 1], "shape_low": fits.shape[:, 0], "shape_high": fits.shape[:, 2]}
+                hit = 1.0 if name == "node" else self._mean_hit(scope, size)
+                repairs, mttr = scope.repairs.n_failures, scope.repairs.total_time / scope.repairs.n_failures
+                table = pd.DataFrame({"incidents": number, "places": places, "hours": rates.hours, **mtbf, **shape})
+                table = table.assign(spread=fits.variance[:, 1], nodes_hit=hit, repairs=repairs, mttr=mttr)
             if isinstance(current, LevelRates):
                 low, high = current.interval(self.level)
                 with np.errstate(divide="ignore", invalid="ignore"):
@@ -135,17 +126,12 @@ class FleetModel(FleetParts, Result):
         result = result.set_index("scope") if size == 1 else result.set_index(["system", "scope"])
         return result.drop(columns="system") if size == 1 else result
 
-    def to_frame(self) -> pd.DataFrame:
-        """The same as `scopes`."""
-        return self.scopes
-
     def _mean_hit(self, scope: ScopeIncidents, size: int) -> FloatArray:
         """Mean number of nodes hit per incident in each system; all nodes for an incident that names none."""
         hit = self.nodes_hit(scope)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(
-                np.bincount(scope.system_of_incident, hit, size) / np.bincount(scope.system_of_incident, minlength=size)
-            )
+            number = np.bincount(scope.system_of_incident, minlength=size)
+            return np.asarray(np.bincount(scope.system_of_incident, hit, size) / number)
 
     def nodes_now(self) -> pd.DataFrame:
         """Nodes by their current failure rate, relative to the mean node.
@@ -195,7 +181,6 @@ class FleetModel(FleetParts, Result):
             For an unknown or repeated node, or if no node is up.
         DataError
             If nothing failed in the period, or only nodes that failed are known.
-
 
         Examples
         --------
@@ -297,29 +282,18 @@ class FleetModel(FleetParts, Result):
             low, high = np.nanquantile(many, [tail, 1.0 - tail], axis=0)
         estimate = value[0]
         if size is not None and job is not None and self.lately is not None:
-            estimate, low, high = self.lately.held(
-                name,
-                point,
-                code,
-                str(self.places.systems[code]),
-                size,
-                placement,
-                lambda length, nodes: centre.spent(length, self._job(code, nodes, placement, None, rng)),
-                (estimate, low, high),
-                tail,
-            )
+
+            def spent(length: float, nodes: int) -> dict[str, float]:
+                return centre.spent(length, self._job(code, nodes, placement, None, rng))
+
+            modelled, where = (estimate, low, high), (code, str(self.places.systems[code]), size, placement)
+            estimate, low, high = self.lately.held(name, point, *where, spent, modelled, tail)
         far = (quantity in ("mtbf", "mttf")) & unbounded(estimate, high)
-        return Interval(
-            quantity,
-            "draws of rates, shapes and frailties",
-            level,
-            None if at is None else point,
-            estimate,
-            np.minimum(low, estimate),
-            np.where(far, np.inf, np.maximum(high, estimate)),
-            np.where(far, "unbounded", np.where(np.isfinite(estimate), "ok", "no_incident")).astype(object),
-            pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at"),
-        )
+        limits = np.minimum(low, estimate), np.where(far, np.inf, np.maximum(high, estimate))
+        status = np.where(far, "unbounded", np.where(np.isfinite(estimate), "ok", "no_incident")).astype(object)
+        labels = pd.Index([quantity]) if np.ndim(estimate) == 0 else pd.Index(np.ravel(point), name="at")
+        about = quantity, "draws of rates, shapes and frailties", level, None if at is None else point
+        return Interval(*about, estimate, *limits, status, labels)
 
     @cached_property
     def _draws(self) -> dict[Any, DrawnFleet]:
@@ -343,9 +317,8 @@ class FleetModel(FleetParts, Result):
         if quantity == "reliability" and not job:
             raise ArgumentError("reliability is that of a job", remedy="give its size, or its nodes")
         if (quantity == "mtbf" and (scope is None) is not job) or (quantity == "mttr" and scope is None):
-            raise ArgumentError(
-                f"{quantity} of what?", remedy="give scope=, or the size or nodes of a job for its mtbf"
-            )
+            what = f"{quantity} of what?"
+            raise ArgumentError(what, remedy="give scope=, or the size or nodes of a job for its mtbf")
         if quantity in ("reliability", "incidents", "nodes_down") and at is None:
             raise ArgumentError(f"{quantity} needs a time", remedy="give at='24h' (nodes_down: a probability)")
         which = "rack" if scope is not None and scope == self.found.group else scope
@@ -392,28 +365,23 @@ class FleetModel(FleetParts, Result):
     def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Seed) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
-        # of all incidents, including those that began while the system was down
-        with np.errstate(invalid="ignore"):
-            weights = [self.incidents_of(scope) / self.rates[scope].count for scope in SCOPES]
-        hours = np.array(
-            [
-                np.nan_to_num(w, nan=1.0)[drawn.system] * self.rates[scope].hours[drawn.system]
-                for w, scope in zip(weights, SCOPES, strict=True)
-            ]
-        )
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if job is not None and quantity == "reliability":
                 flat = at.ravel()
-                out = np.stack([job.mean(drawn.survival(float(x), job, self)) for x in flat], axis=-1)
+                out = np.stack([job.mean(drawn.survival(float(x), job)) for x in flat], axis=-1)
                 return out.reshape(-1, *at.shape)
             if job is not None:
-                return 1.0 / job.mean(drawn.job_rate(job, self))
+                return 1.0 / job.mean(drawn.job_rate(job))
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
                 return drawn.mean_repair(of, self, rng)
             if quantity == "nodes_down":
                 return drawn.down_quantile(float(at), self, rng)
-            each = drawn.rate * hours[:, None] / self.hours  # incidents per hour of the calendar, (scopes, draws)
+            # of all incidents, including those that began while the system was down
+            more = [np.nan_to_num(self.incidents_of(scope) / self.rates[scope].count, nan=1.0) for scope in SCOPES]
+            hours = np.array([w * self.rates[scope].hours for w, scope in zip(more, SCOPES, strict=True)])
+            # incidents per hour of the calendar, (scopes, draws)
+            each = drawn.rate * hours[:, [drawn.system]] / self.hours
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)

@@ -175,9 +175,8 @@ class FleetParts:
                     "a node's name is not unique in this log",
                     remedy=Remedy("give (system, node)", "select its system with --where system=NAME"),
                 )
-        at = index.get_indexer(
-            pd.Index(keys) if index is not labels else pd.MultiIndex.from_tuples([tuple(key) for key in keys])
-        )
+        pairs = index is labels
+        at = index.get_indexer(pd.MultiIndex.from_tuples(map(tuple, keys)) if pairs else pd.Index(keys))
         if not at.size or (at < 0).any():
             shown = ", ".join(map(str, index[:3]))
             what = f"no node {keys[int(np.argmin(at))] if keys else ''!r} in this log"

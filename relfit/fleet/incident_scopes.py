@@ -16,29 +16,15 @@ SCOPES = ("node", "rack", "group", "system")
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where incidents happen: nodes, with the system and the rack of each.
+    """Where incidents happen: nodes, with the codes of the system and the rack of each."""
 
-    Attributes
-    ----------
-    nodes : pandas.Index, shape (nodes,)
-        Labels, (system, node).
-    system, rack : ndarray of int, shape (nodes,)
-        Codes; rack -1 if unknown.
-    systems, racks : pandas.Index
-        Labels.
-    system_of_rack : ndarray of int, shape (racks,)
-        Code of each rack's system.
-    watched : Outages
-        When each node was watched, and its outages.
-    """
-
-    nodes: pd.Index
-    system: IntArray
-    rack: IntArray
+    nodes: pd.Index  # labels, (system, node)
+    system: IntArray  # of each node
+    rack: IntArray  # of each node, -1 if unknown
     systems: pd.Index
     racks: pd.Index
     system_of_rack: IntArray
-    watched: Outages
+    watched: Outages  # when each node was watched, and its outages
 
     @property
     def rack_sizes(self) -> IntArray:
@@ -118,22 +104,10 @@ class ScopeIncidents:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """The nodes at the end of a log, arrays of shape (nodes,).
+    """The nodes at the end of a log, arrays of shape (nodes,)."""
 
-    Attributes
-    ----------
-    nodes : pandas.Index
-        Labels, (system, node).
-    age : ndarray
-        Operating hours since the node's own last failure, or since it was first watched.
-    unseen : ndarray of bool
-        Whether it neither failed nor was new under observation, so that the age is a lower limit.
-    present, up : ndarray of bool
-        Whether it was watched until the end; and not down then.
-    """
-
-    nodes: pd.Index
-    age: FloatArray
-    unseen: BoolArray
-    present: BoolArray
-    up: BoolArray
+    nodes: pd.Index  # labels, (system, node)
+    age: FloatArray  # operating hours since the node's own last failure, or since it was first watched
+    unseen: BoolArray  # it neither failed nor was new under observation: the age is a lower limit
+    present: BoolArray  # watched until the end
+    up: BoolArray  # and not down then

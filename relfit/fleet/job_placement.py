@@ -14,7 +14,6 @@ from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_values, outages_of, system_outages_of
 
-PLACEMENTS = ("packed", "spread", "random")
 _CELLS_AT_ONCE = 2_000_000
 
 
@@ -22,30 +21,18 @@ _CELLS_AT_ONCE = 2_000_000
 class NodeOutages:
     """The nodes of one system with all outages that take them down, in hours from the start of the log.
 
-    Attributes
-    ----------
-    system : str
-    labels : pandas.Index, shape (nodes,)
-        (system, node), rack by rack where the log names racks, in natural order; packed jobs take consecutive ones.
-    rack : ndarray of int, shape (nodes,)
-        Code of the rack; zero if the log names none.
-    entered, left : ndarray of float, shape (nodes,)
-        Start and end of the observation of each node.
-    node, start, end : ndarray, shape (n,)
-        Outages of nodes, sorted by node and time.
-    whole_start, whole_end : ndarray of float
-        Outages of the whole system.
+    Nodes are in natural order, rack by rack where the log names racks: packed jobs take consecutive ones.
     """
 
     system: str
-    labels: pd.Index
-    rack: IntArray
-    entered: FloatArray
+    labels: pd.Index  # (system, node)
+    rack: IntArray  # code of each node's rack; zero if the log names none
+    entered: FloatArray  # when each node was watched
     left: FloatArray
-    node: IntArray
+    node: IntArray  # of each outage, sorted by node and time
     start: FloatArray
     end: FloatArray
-    whole_start: FloatArray
+    whole_start: FloatArray  # outages of the whole system
     whole_end: FloatArray
 
     @classmethod
@@ -71,20 +58,10 @@ class NodeOutages:
             place[mine] = np.arange(mine.size)
             rows = np.argsort(place[outages.code], kind="stable")
             rows = rows[place[outages.code[rows]] >= 0]
-            systems.append(
-                cls(
-                    system,
-                    outages.groups[mine],
-                    racks[mine],
-                    hours(outages.entered[mine]),
-                    hours(outages.left[mine]),
-                    place[outages.code[rows]],
-                    hours(outages.start[rows]),
-                    hours(outages.end[rows]),
-                    hours(of_system.start[together]),
-                    hours(of_system.end[together]),
-                )
-            )
+            entered, left = hours(outages.entered[mine]), hours(outages.left[mine])
+            down = place[outages.code[rows]], hours(outages.start[rows]), hours(outages.end[rows])
+            whole = hours(of_system.start[together]), hours(of_system.end[together])
+            systems.append(cls(system, outages.groups[mine], racks[mine], entered, left, *down, *whole))
         return systems
 
     @property

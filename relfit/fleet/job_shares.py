@@ -57,19 +57,9 @@ def interrupted_shares(
         seed = rng.integers(2**63)
         each = [_spread_shares(nodes, starts, sizes, length, np.random.default_rng(seed)) for length in lengths]
         return np.stack(each, axis=1)
-    hits, spared, number = _counted(
-        nodes.start,
-        nodes.end,
-        nodes.offsets,
-        nodes.entered,
-        nodes.left,
-        nodes.whole_start,
-        nodes.whole_end,
-        starts,
-        np.argsort(starts, kind="stable"),
-        np.asarray(sizes),
-        np.asarray(lengths, np.float64),
-    )
+    outages = nodes.start, nodes.end, nodes.offsets, nodes.entered, nodes.left, nodes.whole_start, nodes.whole_end
+    order = np.argsort(starts, kind="stable")
+    hits, spared, number = _counted(*outages, starts, order, np.asarray(sizes), np.asarray(lengths, np.float64))
     size = np.asarray(sizes)[:, None, None]
     if placement == "packed":
         runs = np.maximum(number - size + 1, 1)
@@ -169,20 +159,11 @@ def side_by_side(nodes: NodeOutages, size: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Lately:
-    """Daily counts of incidents and interrupted jobs of a log until now.
-
-    Attributes
-    ----------
-    log : FailureLog
-    series : dict of str to dict of int to ScopeSeries
-        Incidents by scope (``any`` for all of them) and system.
-    horizon : float
-        Hours ahead that are predicted.
-    """
+    """Daily counts of incidents and interrupted jobs of a log until now."""
 
     log: FailureLog
-    series: dict[str, dict[int, ScopeSeries]]
-    horizon: float
+    series: dict[str, dict[int, ScopeSeries]]  # incidents by scope (``any`` for all of them) and system
+    horizon: float  # hours ahead that are predicted
 
     @cached_property
     def there(self) -> IntArray:
@@ -242,12 +223,8 @@ class Lately:
 
     def count(self, code: int, system: str, sizes: tuple[int, ...], lengths: tuple[float, ...], placement: str) -> None:
         """Count the jobs of several sizes and lengths in one pass over the log, for `counted` and `held`."""
-        missing = [
-            (size, length)
-            for size in sizes
-            for length in lengths
-            if (system, size, length, placement) not in self._shares
-        ]
+        every = [(size, length) for size in sizes for length in lengths]
+        missing = [(size, length) for size, length in every if (system, size, length, placement) not in self._shares]
         if not missing:
             return
         sizes, lengths = (tuple(dict.fromkeys(each)) for each in zip(*missing, strict=True))
@@ -283,16 +260,8 @@ class Lately:
     ) -> Prediction | None:
         """The predicted share of interrupted jobs; None if fewer than 30 days had such jobs.
 
-        Parameters
-        ----------
-        code : int
-            The system.
-        value, number : ndarray, shape (days,)
-            Interrupted jobs, and all jobs.
-        hazards : dict of str to float
-            Cumulative hazard of the job by scope, at the current rates.
-        beside : int
-            Number of such jobs that fit on the system at once.
+        From the interrupted jobs and all jobs of each day, and the cumulative hazards of the job by scope, at the
+        current rates; `beside` such jobs fit on the system at once.
         """
         if (number > 0.0).sum() < _FEWEST:
             return None
@@ -300,7 +269,8 @@ class Lately:
         modelled, ends = np.zeros_like(counted.level), np.zeros_like(counted.level)
         for scope, hazard in hazards.items():
             one = self.series[scope][code]
-            now = max(level_now(one, self.horizon), 1e-300)
+            ahead = float(one.units[-1]) if one.units[-1] > 0.0 else 1.0
+            now = max(one.ahead(self.horizon).expected / (self.horizon / one.steps.width * ahead), 1e-300)
             modelled += hazard * one.levels.level / now
             ends += hazard * one.levels.toward / now
         spent = -np.log1p(-np.minimum(counted.level[_STEADY], _LONGEST))
@@ -329,24 +299,8 @@ class Lately:
         """Reliability, or time between interruptions, adjusted to the jobs of the log; as modelled if there are few.
 
         Where all the nodes of the job are seldom up, the largest job that could start on half of the days is counted,
-        and the model tells how much larger the hazard of the job is.
-
-        Parameters
-        ----------
-        name : str
-            ``reliability.job`` or ``mtbf.job``; other quantities stay as modelled.
-        at : ndarray
-            Length of the job, hours.
-        code, system
-            Code and name of the system.
-        size, placement
-            Number of nodes and placement of the job.
-        spent : callable
-            Gives the cumulative hazard by scope over some hours of a job on a number of nodes.
-        modelled : tuple of ndarray
-            Estimate and limits, with the shape of `at`.
-        tail : float
-            Probability beyond each limit.
+        and the model tells how much larger the hazard of the job is: `spent` gives the cumulative hazard by scope over
+        some hours of a job on a number of nodes. The modelled estimate and limits have the shape of `at`.
         """
         if name not in ("reliability.job", "mtbf.job") or system not in self.nodes:
             return modelled
@@ -390,9 +344,3 @@ class Lately:
         value, low, high = np.array(rows).T
         shape = np.shape(modelled[0])
         return value.reshape(shape), low.reshape(shape), high.reshape(shape)
-
-
-def level_now(series: ScopeSeries, horizon: float) -> float:
-    """Expected incidents per place and step (a day) over the horizon."""
-    ahead = float(series.units[-1]) if series.units[-1] > 0.0 else 1.0
-    return series.ahead(horizon).expected / (horizon / series.steps.width * ahead)

@@ -46,14 +46,7 @@ def number_changed(now: float, before: float) -> bool:
 def by_node_year(now: float, before: float, nodes: tuple[float, float], listed: int) -> str:
     """In words, incidents per node-year now and then; empty where the nodes in service changed by 10 % or less.
 
-    Parameters
-    ----------
-    now, before : float
-        Incidents per week.
-    nodes : tuple of float
-        In service at the end, and on average before, as of `nodes_in_service`.
-    listed : int
-        All nodes of the log.
+    From incidents per week, the `nodes_in_service`, and the number of all nodes of the log.
 
     Examples
     --------

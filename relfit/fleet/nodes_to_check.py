@@ -37,21 +37,11 @@ def nodes_now(model: FleetParts, log: FailureLog | None) -> pd.DataFrame:
     outlier = np.zeros(order.size, np.bool_)
     outlier[order] = (wrong <= _FALSE) & (probability[order] > 0.5)
     nodes = model.places.nodes[there]
-    frame = pd.DataFrame(
-        {
-            "system": nodes.get_level_values(0),
-            "node": nodes.get_level_values(-1),
-            "factor": factor,
-            "factor_low": low,
-            "factor_high": high,
-            "probability": probability,
-            "outlier": outlier,
-        }
-    )
+    frame = pd.DataFrame({"system": nodes.get_level_values(0), "node": nodes.get_level_values(-1)})
+    frame = frame.assign(factor=factor, factor_low=low, factor_high=high, probability=probability, outlier=outlier)
     late = {} if log is None else nodes_of_late(log).to_dict()
-    frame["lately"] = [
-        late.get(pair, "") for pair in zip(frame["system"].astype(str), frame["node"].astype(str), strict=True)
-    ]
+    pairs = zip(frame["system"].astype(str), frame["node"].astype(str), strict=True)
+    frame["lately"] = [late.get(pair, "") for pair in pairs]
     frame["check"] = frame["outlier"] | (frame["lately"] != "")
     return frame.iloc[np.argsort(-factor, kind="stable")].reset_index(drop=True)
 

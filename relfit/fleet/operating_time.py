@@ -8,6 +8,7 @@ outages. For groups of nodes the clock runs while the system is up: while some n
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,51 +49,23 @@ def standing_of(log: Tables, scope: ScopeIncidents, watched: Outages, nodes: pd.
 
 
 def scopes_of(log: Tables, incidents: Incidents) -> tuple[Places, dict[str, ScopeIncidents]]:
-    """The places of a log, and the times between incidents and to repair of each scope.
-
-    Parameters
-    ----------
-    log : Tables
-        With dated events.
-    incidents : Incidents
-        Of this log.
-    """
+    """The places of a log with dated events, and the times between incidents and to repair of each scope."""
     work = _ClockWork(log, incidents)
     return work.places, {name: work.node_scope() if name == "node" else work.wide_scope(name) for name in SCOPES}
 
 
 @dataclass(frozen=True, eq=False)
 class Clocks:
-    """The state of nodes just before some instants, arrays of shape (instants, nodes).
+    """The state of nodes just before some instants, arrays of shape (instants, nodes)."""
 
-    Attributes
-    ----------
-    hours : ndarray
-        Hours that each node's clock had run since it was first watched.
-    age : ndarray
-        Hours on the clock since its own last outage began, or since it was first watched.
-    known : ndarray of bool
-        Whether the age is known: it had an outage of its own, or was new.
-    count : ndarray of int
-        Failures so far, as in `ScopeIncidents`.
-    """
-
-    hours: FloatArray
-    age: FloatArray
-    known: BoolArray
-    count: IntArray
+    hours: FloatArray  # that each node's clock had run since it was first watched
+    age: FloatArray  # hours on the clock since its own last outage began, or since it was first watched
+    known: BoolArray  # whether the age is known: it had an outage of its own, or was new
+    count: IntArray  # failures so far, as in `ScopeIncidents`
 
 
 def clocks_of(log: Tables, incidents: Incidents, at: FloatArray) -> tuple[ScopeIncidents, Clocks]:
-    """The scope of single nodes, and the state of the nodes at some instants.
-
-    Parameters
-    ----------
-    log, incidents
-        As for `scopes_of`.
-    at : ndarray, shape (instants,)
-        Hours since the start of the window.
-    """
+    """The scope of single nodes, and the state of the nodes at some instants, hours since the start of the window."""
     work = _ClockWork(log, incidents)
     return work.node_scope(), work.clocks(at)
 
@@ -131,9 +104,8 @@ class _ClockWork:
         self.system_left[alone] = np.maximum(log.window.hours, 0.0)
         # outages of whole systems that name no node, including those in progress when observation began
         of_system = (self.node < 0) & (events["scope"] == "system").to_numpy(dtype=bool)
-        self.down = _SystemDown(
-            _codes_in(places.systems, events["system"])[of_system], begun[of_system], ended[of_system], size
-        )
+        code = _codes_in(places.systems, events["system"])
+        self.down = _SystemDown(code[of_system], begun[of_system], ended[of_system])
         # outages of nodes; those from before observation are taken to be their own
         which = np.append(self.incident, -1)[outages.row]
         self.own = np.where(which >= 0, np.append(self.scope, "node")[which] == "node", True)
@@ -169,24 +141,16 @@ class _ClockWork:
     def node_scope(self) -> ScopeIncidents:
         places, outages, begun, ended = self.places, self.places.watched, self.begun, self.ended
         by_node, began = places.system[outages.code], self.own & outages.failures
-        spans = _spans(
-            self.stopped,
-            self.resumed,
-            outages.code,
-            self.own,
-            self.failed,
-            self.down.up(places.system, self.entered),
-            self.down.up(places.system, self.left),
-            outages.entered_known,
-            places.nodes,
-        )
+        of_outages = self.stopped, self.resumed, outages.code, self.own, self.failed
+        watched = self.down.up(places.system, self.entered), self.down.up(places.system, self.left)
+        spans = _spans(*of_outages, *watched, outages.entered_known, places.nodes)
         mine = began & outages.end_known
         mine[mine] = timed_repairs((ended - begun)[mine], self.step)
         repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
         none = np.zeros(0, np.int64)
         return ScopeIncidents(
             name="node",
-            **vars(spans),
+            **spans,
             system=places.system,
             repairs=repairs,
             incident_of=none,
@@ -222,27 +186,22 @@ class _ClockWork:
         order = order[place[order] >= 0]
         code = place[order]
         first, last = clock(system[order], begun[order]), clock(system[order], ended[order])
-        last = first if name == "group" else _latest(last, code, first)
+        if name == "group":
+            last = first
+        else:  # the latest end so far of each place, not before the start
+            last = np.maximum(pd.Series(last).groupby(code).cummax().to_numpy(np.float64), first)
         fresh = np.append(True, (code[1:] != code[:-1]) | (first[1:] >= last[:-1]))[: code.size]
         if name != "system":
             fresh &= ~self.down.inside(system[order], begun[order])
-        spans = _spans(
-            first,
-            last,
-            code,
-            np.ones(code.size, np.bool_),
-            fresh,
-            clock(place_system, entered),
-            clock(place_system, left),
-            np.zeros(len(labels), np.bool_),
-            labels,
-        )
+        watched = clock(place_system, entered), clock(place_system, left)
+        known, own = np.zeros(len(labels), np.bool_), np.ones(code.size, np.bool_)
+        spans = _spans(first, last, code, own, fresh, *watched, known, labels)
         done = self.end_known[mine]
         done[done] = timed_repairs((ended - begun)[done], self.step)
         repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return ScopeIncidents(
             name=name,
-            **vars(spans),
+            **spans,
             system=place_system,
             repairs=repairs,
             incident_of=incident,
@@ -276,11 +235,6 @@ def _number_by(
     return (until - np.searchsorted(line, place * width)).astype(np.int64)
 
 
-def _latest(end: FloatArray, code: IntArray, start: FloatArray) -> FloatArray:
-    """The latest end so far of each place, not before the start."""
-    return np.maximum(pd.Series(end).groupby(code).cummax().to_numpy(dtype=np.float64), start)
-
-
 def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:
     """Position of each value among the labels, -1 for none."""
     kinds = values.astype("category").cat
@@ -297,7 +251,7 @@ def _repairs(hours: FloatArray, observed: BoolArray, system: IntArray, systems: 
 class _SystemDown:
     """Hours that each system was up until an instant, without the outages of the whole system."""
 
-    def __init__(self, system: IntArray, start: FloatArray, end: FloatArray, size: int) -> None:
+    def __init__(self, system: IntArray, start: FloatArray, end: FloatArray) -> None:
         self.of: dict[int, tuple[FloatArray, FloatArray]] = {}
         for code in np.unique(system[system >= 0]):  # systems, not nodes
             mine = system == code
@@ -305,11 +259,9 @@ class _SystemDown:
             begun, reach = start[mine][order], np.maximum.accumulate(end[mine][order])
             heads = np.flatnonzero(np.append(True, begun[1:] > reach[:-1]))
             ends = np.append(reach[heads[1:] - 1], reach[-1])
-            points = np.stack([begun[heads], ends], axis=1).ravel()
-            lost = np.stack(
-                [np.cumsum(ends - begun[heads]) - (ends - begun[heads]), np.cumsum(ends - begun[heads])], axis=1
-            )
-            self.of[int(code)] = points, lost.ravel()
+            points, length = np.stack([begun[heads], ends], axis=1), ends - begun[heads]
+            lost = np.stack([np.cumsum(length) - length, np.cumsum(length)], axis=1)
+            self.of[int(code)] = points.ravel(), lost.ravel()
 
     def inside(self, system: IntArray, at: FloatArray) -> BoolArray:
         """Whether the system was already down at each instant."""
@@ -329,17 +281,6 @@ class _SystemDown:
         return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Spans:
-    lives: LifeData
-    clock: FloatArray
-    count: IntArray
-    hours: FloatArray
-    age: FloatArray
-    since_start: BoolArray
-    start_age: FloatArray
-
-
 def _spans(
     start: FloatArray,
     end: FloatArray,
@@ -350,18 +291,11 @@ def _spans(
     left: FloatArray,
     age_known: BoolArray,
     labels: pd.Index,
-) -> _Spans:
-    """Times between the own outages of places, in hours of their clocks.
+) -> dict[str, Any]:
+    """Times between the own outages of places, in hours of their clocks, as fields of `ScopeIncidents`.
 
-    Parameters
-    ----------
-    start, end, code, own, failure : ndarray, shape (outages,)
-        Sorted by place and time, without overlap. `own` outages reset the clock, others stop it; a `failure` ends a
-        time as observed.
-    entered, left, age_known : ndarray, shape (places,)
-        Start and end of observation; whether the place was new at the start.
-    labels : pandas.Index
-        Labels of the places.
+    Outages are sorted by place and time, without overlap. `own` outages reset the clock, others stop it; a `failure`
+    ends a time as observed. Of each place: when it was watched, and whether it was new at the start (`age_known`).
     """
     size = len(labels)
     sizes = np.bincount(code, minlength=size)
@@ -391,12 +325,12 @@ def _spans(
     age[of[went_on[tail]]] = length[went_on[tail]]
     unseen = np.zeros(size, np.bool_)
     unseen[of[went_on[tail]]] = stationary[went_on[tail]]
-    return _Spans(
-        lives,
-        np.stack([from_[heads], until[tail]], axis=1)[positive],
-        np.bincount(code[failure], minlength=size).astype(np.int64),
-        np.bincount(place, up, size).astype(np.float64),
-        age,
-        unseen,
-        np.where(age_known, 0.0, np.nan),
-    )
+    return {
+        "lives": lives,
+        "clock": np.stack([from_[heads], until[tail]], axis=1)[positive],
+        "count": np.bincount(code[failure], minlength=size).astype(np.int64),
+        "hours": np.bincount(place, up, size).astype(np.float64),
+        "age": age,
+        "since_start": unseen,
+        "start_age": np.where(age_known, 0.0, np.nan),
+    }

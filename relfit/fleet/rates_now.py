@@ -25,21 +25,12 @@ _STEPS, _LEAST_STEP = 120, 240.0  # most steps for the relative rates of nodes; 
 
 @dataclass(frozen=True, eq=False)
 class ScopeSeries:
-    """Daily incidents of a scope in one system.
-
-    Attributes
-    ----------
-    steps : TimeSteps
-    value, units : ndarray, shape (steps,)
-        Incidents, and number of places watched.
-    levels : DiscountedLevels
-        Levels of the series, by predictor.
-    """
+    """Daily incidents of a scope in one system."""
 
     steps: TimeSteps
-    value: FloatArray
-    units: FloatArray
-    levels: DiscountedLevels
+    value: FloatArray  # incidents in each step
+    units: FloatArray  # number of places watched
+    levels: DiscountedLevels  # of the series, by predictor
 
     def ahead(self, horizon: float) -> Prediction:
         """Predicted incidents over the next `horizon` hours, for the current number of places."""
@@ -101,15 +92,11 @@ def unbounded(mean: FloatArray, high: FloatArray) -> BoolArray:
 class LevelRates(ScopeRates):
     """Current rates, arrays of shape (systems,); the other attributes are those of the period.
 
-    Attributes
-    ----------
-    now : ndarray
-        Expected incidents per hour of a place over the horizon; NaN without any incident.
-    variance : ndarray
-        Relative variance of `now`: uncertainty of the level, its changes over the horizon, and scatter beyond Poisson.
+    The relative `variance` of the rate `now` is the uncertainty of the level, its changes over the horizon, and scatter
+    beyond Poisson.
     """
 
-    now: FloatArray
+    now: FloatArray  # expected incidents per hour of a place over the horizon; NaN without any incident
     variance: FloatArray
 
     @property
@@ -139,20 +126,9 @@ class LevelRates(ScopeRates):
 def level_rates(
     rates: ScopeRates, every: FloatArray, series: dict[int, ScopeSeries], since: int, horizon: float
 ) -> LevelRates:
-    """Rates of a period, scaled to the current level.
+    """Rates of a period that began at `since` (nanoseconds), scaled to the current level of the series by system.
 
-    Parameters
-    ----------
-    rates : ScopeRates
-        Of the period.
-    every : ndarray, shape (systems,)
-        Incidents of the period, including those that began while the system was down.
-    series : dict of int to ScopeSeries
-        Daily incidents, by system.
-    since : int
-        Start of the period, in nanoseconds.
-    horizon : float
-        Hours ahead.
+    `every` are the incidents of the period by system, including those that began while the system was down.
     """
     now, variance = np.full(every.size, np.nan), np.zeros(every.size)
     for system, one in series.items():
@@ -173,14 +149,6 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     """Current failure rate of each node relative to the mean; 1 for a node unknown to the log.
 
     An incident of n nodes counts 1/n for each of them.
-
-    Parameters
-    ----------
-    log : FailureLog
-    joined : Incidents
-        Of this log.
-    places : Places
-        The nodes to return.
     """
     watched, steps = watched_of(log), TimeSteps.of(log.window.start, log.window.end)
     node = node_codes(log)[0]

@@ -66,12 +66,6 @@ class ScopeRates:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(self.hours > 0.0, self.count / self.exposure, np.nan)
 
-    @property
-    def _gamma(self) -> tuple[FloatArray, FloatArray]:
-        """Shape and rate parameter of the gamma distribution of the rate (Jeffreys prior for a Poisson count)."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            return self.count / self.dispersion + 0.5, self.exposure / self.dispersion
-
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Exact (Garwood) limits of the rate; without an incident zero and a one-sided upper limit."""
         few, many = poisson_interval(self.count / self.dispersion, level)
@@ -81,9 +75,9 @@ class ScopeRates:
             return np.where(none, 0.0, few * each), np.where(none, -np.log1p(-level) / self.exposure, many * each)
 
     def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Draws of the rates, shape (size, systems); zero where no hours are known."""
-        shape, hours = self._gamma
+        """Gamma draws of the rates (Jeffreys prior), shape (size, systems); zero where no hours are known."""
         with np.errstate(invalid="ignore", divide="ignore"):
+            shape, hours = self.count / self.dispersion + 0.5, self.exposure / self.dispersion
             return np.where(hours > 0.0, rng.gamma(shape, size=(size, shape.size)) / hours, 0.0)
 
 
@@ -150,10 +144,9 @@ def _along(
     left = np.maximum(left, entered)
     for system in np.unique(scope.system_of_incident):  # systems, not nodes
         mine, when = places.system == system, scope.instants[scope.system_of_incident == system]
-        if not mine.any():  # a system without nodes is watched for as long as the log
-            along[system], p[system] = excess_scatter(when, window.hours, np.zeros(1), np.full(1, window.hours))
-        else:
-            along[system], p[system] = excess_scatter(when, window.hours, entered[mine], left[mine])
+        # a system without nodes is watched for as long as the log
+        watched = (entered[mine], left[mine]) if mine.any() else (np.zeros(1), np.full(1, window.hours))
+        along[system], p[system] = excess_scatter(when, window.hours, *watched)
     return along, p
 
 
@@ -161,16 +154,8 @@ def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left:
     """Variance of counts along time relative to Poisson if significant, else 1, and its p-value.
 
     Counts in 8, 16, 32 and 64 equal bins are compared with those expected from the exposure of each bin; the largest
-    significant ratio is returned.
-
-    Parameters
-    ----------
-    times : array_like of float
-        Hours of the events since the start of observation.
-    span : float
-        Hours of observation.
-    entered, left : ndarray of float
-        Hours at which each unit came under observation and left it.
+    significant ratio is returned. All times are hours since the start of observation, which lasts for `span`; each unit
+    came under it and left it.
 
     Examples
     --------

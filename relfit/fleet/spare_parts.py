@@ -32,11 +32,6 @@ def needs_part(cause: str) -> bool:
     A cause that names a part (a network card, a power supply, a GPU's memory) takes one, and so does any other cause,
     which is taken for a site's own name of a part.
 
-    Parameters
-    ----------
-    cause : str
-        As in the log, in upper or lower case.
-
     Examples
     --------
     >>> [needs_part(cause) for cause in ("hardware", "gpu memory", "network card", "blade type 7")]

@@ -1,8 +1,8 @@
-"""Forecast of one system: failures, repairs, and the shares of racks and causes in them."""
+"""Forecast of one system: failures, repairs, and the shares of racks and causes in them; rows of a forecast."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,6 +28,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
 from relfit.log.tables import group_codes
 
+_QUANTITIES = ("incidents", "failures", "repair_hours")
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
 _ROUNDING = 1e-9
@@ -64,27 +65,10 @@ def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
 
 
 class SystemAhead:
-    """A system after the end of its log.
+    """A system after the end of its log, by steps of `width` hours; `by` is the column of events with a failure's kind.
 
-    Parameters
-    ----------
-    log : FailureLog
-        Of one system.
-    joined : Incidents
-        Of this log.
-    by : str
-        Column of events with the kind of a failure.
-    width : float
-        Length of a step, hours.
-    long_run : bool
-        Whether rates are taken as constant.
-    until : FailureLog, optional
-        The log up to where the forecast starts, with the nodes that are there then, if `log` is an earlier part of it.
-
-    Raises
-    ------
-    DataError
-        If no node was under observation at the end of the log, or there is no failure.
+    In the `long_run` rates are constant. `until` is the log up to where the forecast starts, if `log` is an earlier
+    part of it. A `DataError` if no node was under observation at the end of the log, or there is no failure.
     """
 
     def __init__(
@@ -107,9 +91,8 @@ class SystemAhead:
         watched = watched_of(self.until)
         self.present = watched.left >= self.until.window.end.as_unit("ns").value
         if watched.n_groups and not self.present.any():
-            raise DataError(
-                "no node was under observation at the end of the log", remedy="give a log that ends with nodes in use"
-            )
+            what = "no node was under observation at the end of the log"
+            raise DataError(what, remedy="give a log that ends with nodes in use")
         if watched.n_groups and log.question is None:
             self.units, self.ahead = self.steps.watched(watched.entered, watched.left)[0], float(self.present.sum())
         else:  # the number of nodes is not known
@@ -134,10 +117,15 @@ class SystemAhead:
     @cached_property
     def repairs(self) -> tuple[IntArray, FloatArray, BoolArray]:
         """Start (nanoseconds) and hours of the repairs, and whether each ended; without those of unknown end."""
+        hours, timed = self._hours
+        return self.at[timed], hours[timed], ~self.log.events["end_cut"].to_numpy(bool)[self.counted][timed]
+
+    @cached_property
+    def _hours(self) -> tuple[FloatArray, BoolArray]:
+        """Hours of the repair of each record, and whether it is known and above zero."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
-        timed = events["end"].notna().to_numpy() & (hours > 0.0)
-        return self.at[timed], hours[timed], ~events["end_cut"].to_numpy(bool)[timed]
+        return hours, events["end"].notna().to_numpy() & (hours > 0.0)
 
     @cached_property
     def repair_hours(self) -> FloatArray:
@@ -187,9 +175,8 @@ class SystemAhead:
 
     def longer(self, code: IntArray, size: int) -> FloatArray:
         """Mean repair of each part's records relative to the mean of all, shape (parts,)."""
-        events = self.log.events[self.counted]
-        hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
-        timed = events["end"].notna().to_numpy() & (hours > 0.0) & (code >= 0)
+        hours, timed = self._hours
+        timed = timed & (code >= 0)
         if not timed.any():
             return np.ones(size)
         mean = hours[timed].mean()
@@ -256,21 +243,14 @@ class SystemAhead:
         beyond = past - body_of(past)
         share = float(beyond.sum() / past.sum()) if past.size else 0.0
         unit = (1.0 - share) * lasting / sums.expected
-        repairs = Coming(
-            lasting, (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit, lambda p: sums.even_quantile(p) * unit
-        )
+        hours_drawn = (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit
+        repairs = Coming(lasting, hours_drawn, lambda p: sums.even_quantile(p) * unit)
         if share > 0.0:
             more = _longest_repairs(beyond[beyond > 0.0] / past.mean() * mean_repair, past.size, drawn[1], rng)
-            repairs = Coming(lasting, repairs.drawn + more)
-        return (
-            Coming(
-                min(incidents.expected, records.expected),
-                drawn[0],
-                lambda p: min(incidents.quantile(p), records.quantile(p)),
-            ),
-            Coming(records.expected, drawn[1], records.quantile),
-            repairs,
-        )
+            repairs = Coming(lasting, hours_drawn + more)
+        expected = min(incidents.expected, records.expected)
+        fewer = Coming(expected, drawn[0], lambda p: min(incidents.quantile(p), records.quantile(p)))
+        return fewer, Coming(records.expected, drawn[1], records.quantile), repairs
 
 
 def _longest_repairs(beyond: FloatArray, size: int, records: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -324,16 +304,7 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
 def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: FloatArray) -> list[Future]:
     """Incidents, records and hours of repair of each part, from its records.
 
-    Parameters
-    ----------
-    total : tuple of Coming
-        Incidents, records and hours of repair of all parts.
-    parts : list of Coming
-        Records of each part.
-    joint : ndarray of float, shape (parts,)
-        Incidents of each part per record.
-    longer : ndarray of float, shape (parts,)
-        Mean repair of each part's records relative to that of all.
+    `joint` are incidents of each part per record, `longer` its mean repair relative to that of all.
     """
     if len(parts) == 1:
         return [total]
@@ -343,11 +314,7 @@ def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: 
     with np.errstate(invalid="ignore", divide="ignore"):
         per_record = np.where(records.drawn > 0.0, repairs.drawn / records.drawn, 0.0)
     return [
-        (
-            _incidents_of(part, float(some)),
-            part,
-            Coming(repairs.expected * of * slow, per_record * part.drawn * slow),
-        )
+        (_incidents_of(part, float(some)), part, Coming(repairs.expected * of * slow, per_record * part.drawn * slow))
         for part, of, some, slow in zip(parts, share, joint, longer, strict=True)
     ]
 
@@ -361,3 +328,44 @@ def _incidents_of(records: Coming, joint: float) -> Coming:
         np.ceil(joint * records.drawn - _ROUNDING),
         lambda p: float(np.ceil(joint * records.quantile(p) - _ROUNDING)),
     )
+
+
+def summed(futures: Sequence[Future]) -> Future:
+    """Several futures together: their expected values and their simulated futures are added."""
+    if len(futures) == 1:
+        return futures[0]
+    first, second, third = (
+        Coming(sum(each.expected for each in kind), np.sum([each.drawn for each in kind], axis=0))
+        for kind in zip(*futures, strict=True)
+    )
+    return first, second, third
+
+
+def quantities(future: Future, tail: tuple[float, float]) -> dict[str, float]:
+    """Incidents, failures and hours of repair, each expected and with its two ends."""
+    row: dict[str, float] = {}
+    records = [future[1].quantile(p) for p in tail]
+    for quantity, coming in zip(_QUANTITIES, future, strict=True):
+        ends = records if coming is future[1] else [coming.quantile(p) for p in tail]
+        if quantity == "incidents":
+            ends = [min(pair) for pair in zip(ends, records, strict=True)]
+        row |= {quantity: coming.expected, f"{quantity}_low": ends[0], f"{quantity}_high": ends[1]}
+    return row
+
+
+def other_causes(futures: Mapping[float, Mapping[str, Sequence[Future]]], tail: tuple[float, float]) -> pd.DataFrame:
+    """By horizon, all causes together but the most frequent ones, whose number is ``beside``.
+
+    From the futures of each system, by horizon and cause. There is no row where a single cause is left, which has its
+    own.
+    """
+    last = futures[max(futures)]
+    ranked = sorted(sorted(last), key=lambda name: -sum(future[1].expected for future in last[name]))
+    rows = []
+    for hours, of_causes in futures.items():
+        rest = summed(of_causes[ranked[-1]])
+        for beside in range(len(ranked) - 2, 0, -1):
+            rest = summed([rest, *of_causes[ranked[beside]]])
+            rows.append({"horizon": hours, "beside": beside, **quantities(rest, tail)})
+    numbers = [f"{quantity}{end}" for quantity in _QUANTITIES for end in ("", "_low", "_high")]
+    return pd.DataFrame(rows, columns=["horizon", "beside", *numbers])

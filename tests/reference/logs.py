@@ -264,7 +264,7 @@ def _changes(source: rf.FailureLog, penalty: float = PENALTY, **options: Any) ->
             draw(rng)
         return np.array([penalty]), np.nan
 
-    with patch("relfit.analyses.screening._change_points.null_gains", gains):
+    with patch("relfit.analyses.screening.segmentation.null_gains", gains):
         ask = getattr(rf.change_points, "__wrapped__", rf.change_points)  # not what other tests keep, nor for them
         return ask(source, **options)
 

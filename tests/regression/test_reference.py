@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from relfit.analyses.regression.models import regression
-from relfit.analyses.regression.scores import aft_scores, cox_scores
+from relfit.analyses.regression.time_models import aft_scores, cox_scores
 
 FITTERS = {
     "cox": lifelines.CoxPHFitter,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,8 @@ from relfit.base.numeric.ordering import different
 from relfit.base.results import Result, json_ready
 from relfit.base.text import p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
@@ -140,19 +138,10 @@ class Cycles(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per cycle."""
-        return pd.DataFrame(
-            {
-                "cycle": self.names,
-                "periods": self.periods,
-                "occupied": self.occupied,
-                "instants": [int(c.sum()) for c in self.counts],
-                "strength": self.strength,
-                "peak_hour": self.peak,
-                "p": self.p,
-                "p_adjusted": self.p_adjusted,
-                "status": self.status,
-            }
-        )
+        instants = [int(c.sum()) for c in self.counts]
+        counts = {"periods": self.periods, "occupied": self.occupied, "instants": instants}
+        numbers = {"strength": self.strength, "peak_hour": self.peak, "p": self.p, "p_adjusted": self.p_adjusted}
+        return pd.DataFrame({"cycle": self.names, **counts, **numbers, "status": self.status})
 
     def to_dict(self) -> dict[str, Any]:
         """The fields, and `p_adjusted`."""

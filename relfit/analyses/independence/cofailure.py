@@ -5,13 +5,11 @@ Pairs of failures on two nodes of one group (a system, a rack) at most a window 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
 from relfit.analyses.independence.resampling import CALENDAR, moved, resampled_p
-from relfit.analyses.independence.series import NodeSeries, failures_of
+from relfit.analyses.independence.series import NodeSeries, failures_of, table_of_pairs
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import Duration, FloatArray, IntArray, Seed
@@ -21,15 +19,12 @@ from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.ordering import order_in_groups, sorted_within
 from relfit.base.numeric.poisson import poisson_pmf, poisson_sf
 from relfit.base.numeric.ragged import offsets_of
-from relfit.base.results import Result, key_columns
+from relfit.base.results import Result
 from relfit.base.text import count, duration, number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours
+from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
 from relfit.log.tables import pairs as system_and_node
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 _MOST_LISTED = 20_000_000
 _CLASSES = 400  # different times of observation
@@ -126,10 +121,8 @@ class Cofailures(Result):
             text += f", {p_value(self.p)}): "
         else:
             p = p_value(self.p_shuffled, 1.0 / (1.0 + self.n_resamples))
-            random = (
-                f"{_expected(self.expected_shuffled)} on average in {self.n_resamples} random logs of the same rate"
-            )
-            text += f"; {random}, {p}): "
+            random = f"{self.n_resamples} random logs of the same rate"
+            text += f"; {_expected(self.expected_shuffled)} on average in {random}, {p}): "
         if not self.depends:
             return text + "nodes do not fail together at this scale."
         return text + "nodes fail together."
@@ -193,9 +186,8 @@ def cofailures(
     check_log(log)
     width = hours(window)
     if not width > 0.0:
-        raise ArgumentError(
-            f"a window of {window} expects no failures together", remedy="give a positive one, such as '1h'"
-        )
+        what = f"a window of {window} expects no failures together"
+        raise ArgumentError(what, remedy="give a positive one, such as '1h'")
     n_resamples = one_whole("n_resamples", n_resamples, 0)
     every = failures_of(log) if failures is None else failures
     group, labels = _groups(log, every, per)
@@ -231,9 +223,8 @@ def cofailures(
         notes.append(f"nodes without a {per} are left out")
     total, mean = int(together.sum()), float(expected.sum())
     p = float(_mid_p(total, mean)) if mean > 0.0 else np.nan
-    return Cofailures(
-        width, per, table, pairs, n_pairs, total, mean, p, mean_shuffled, p_shuffled, n_resamples, tuple(notes)
-    )
+    every_group = total, mean, p, mean_shuffled, p_shuffled, n_resamples
+    return Cofailures(width, per, table, pairs, n_pairs, *every_group, tuple(notes))
 
 
 def _groups(log: FailureLog, failures: NodeSeries, per: str) -> tuple[IntArray, pd.Index]:
@@ -247,9 +238,8 @@ def _groups(log: FailureLog, failures: NodeSeries, per: str) -> tuple[IntArray, 
             value = values[~values.index.duplicated()].reindex(failures.groups)
             codes, names = pd.factorize(value.to_numpy(dtype=object))
             return codes.astype(np.int64), pd.Index(names, name=per)
-    raise ArgumentError(
-        f"no column {per!r} that tells where nodes are", remedy=f"use {', '.join(('system', *log.attributes))}"
-    )
+    what = f"no column {per!r} that tells where nodes are"
+    raise ArgumentError(what, remedy=f"use {', '.join(('system', *log.attributes))}")
 
 
 def _count(
@@ -323,19 +313,11 @@ def _table(
 ) -> pd.DataFrame:
     able = expected > 0.0
     p = np.where(able, _mid_p(together, np.where(able, expected, 1.0)), np.nan)
-    return pd.DataFrame(
-        {
-            "nodes": np.bincount(group, minlength=len(labels)),
-            "failures": np.bincount(group, weights=failures.sizes, minlength=len(labels)).astype(np.int64),
-            "together": together,
-            "expected": expected,
-            "ratio": np.divide(together, expected, out=np.full(len(labels), np.nan), where=able),
-            "p": p,
-            "p_adjusted": adjusted_p(p),
-            "status": np.where(able, "ok", "too_few"),
-        },
-        index=labels,
-    )
+    number = np.bincount(group, weights=failures.sizes, minlength=len(labels)).astype(np.int64)
+    ratio = np.divide(together, expected, out=np.full(len(labels), np.nan), where=able)
+    counts = {"nodes": np.bincount(group, minlength=len(labels)), "failures": number, "together": together}
+    tested = {"expected": expected, "ratio": ratio, "p": p, "p_adjusted": adjusted_p(p)}
+    return pd.DataFrame({**counts, **tested, "status": np.where(able, "ok", "too_few")}, index=labels)
 
 
 def _mid_p(count: IntArray | int, mean: FloatArray | float) -> FloatArray:
@@ -362,12 +344,8 @@ def _pairs(failures: NodeSeries, group: IntArray, most: int, window: int, width:
     # Benjamini and Hochberg's steps over all pairs of nodes: those that never failed together have p = 1
     scaled = np.minimum(p[order] * n_pairs / np.arange(1, p.size + 1), 1.0)
     adjusted = np.minimum.accumulate(scaled[::-1])[::-1]
-    keys = key_columns(failures.groups)
-    names = [
-        keys.iloc[nodes[order]].add_suffix(end).reset_index(drop=True) for nodes, end in ((first, "_1"), (second, "_2"))
-    ]
     numbers = {"together": together[order], "expected": expected[order], "p": p[order], "p_adjusted": adjusted}
-    return pd.concat([*names, pd.DataFrame(numbers)], axis=1)
+    return table_of_pairs(failures.groups, first[order], second[order], numbers)
 
 
 @njit(cache=True, nogil=True)

@@ -19,14 +19,14 @@ import pandas as pd
 from relfit.analyses.independence.pair_products import PreparedSeries, coefficients, prepare
 from relfit.analyses.independence.rank_nulls import null_of
 from relfit.analyses.independence.resampling import PLAIN, resampled_p
-from relfit.analyses.independence.series import complete_series
+from relfit.analyses.independence.series import complete_series, table_of_pairs
 from relfit.analyses.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
 from relfit.base.arguments import one_whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import in_threads
 from relfit.base.numeric.false_discovery import adjusted_p
-from relfit.base.results import Result, json_ready, key_columns
+from relfit.base.results import Result, json_ready
 from relfit.base.text import count, p_value, percent
 from relfit.log.lifedata import LifeData
 
@@ -134,16 +134,9 @@ class Correlations(Result):
             inside = null.below(cuts + _SLACK * np.array([1, 1, 3])) - null.below(-cuts + _SLACK)
             expected += pairs * np.diff(np.concatenate([[0.0], inside, [1.0]]))
         total = self.n_pairs or np.nan
-        return pd.DataFrame(
-            {
-                "class": ("none", "weak", "high", "strong"),
-                "low": [0.0, near, weak, strong],
-                "high": [near, weak, strong, 1.0],
-                "pairs": counts,
-                "observed_share": counts / total,
-                "expected_share": expected / total,
-            }
-        )
+        limits = {"low": [0.0, near, weak, strong], "high": [near, weak, strong, 1.0]}
+        shares = {"pairs": counts, "observed_share": counts / total, "expected_share": expected / total}
+        return pd.DataFrame({"class": ("none", "weak", "high", "strong"), **limits, **shares})
 
     def histogram(self) -> pd.DataFrame:
         """One row per twentieth of -1..1: ``low``, ``high``, ``pairs`` and ``expected`` pairs of independent nodes."""
@@ -164,13 +157,9 @@ class Correlations(Result):
         later = ((1.0 + np.sqrt(1.0 + 8.0 * order)) / 2.0).astype(np.int64)
         later -= later * (later - 1) // 2 > order
         earlier = order - later * (later - 1) // 2
-        keys = key_columns(self.groups)
-        names = [
-            keys.iloc[self.node[nodes]].add_suffix(end).reset_index(drop=True)
-            for nodes, end in ((earlier, "_1"), (later, "_2"))
-        ]
         numbers = {"common": self.lengths[later], "r": self.r[order], "p": self.p[order]}
-        return pd.concat([*names, pd.DataFrame(numbers | {"p_adjusted": self.p_adjusted[order]})], axis=1)
+        numbers["p_adjusted"] = self.p_adjusted[order]
+        return table_of_pairs(self.groups, self.node[earlier], self.node[later], numbers)
 
     @property
     def _p(self) -> tuple[float, float]:
@@ -327,9 +316,8 @@ def correlations(
         *(("equal TTFs within nodes: p-values are approximations",) if prepared.tied else ()),
         *(("p-values of Pearson's r assume normal TTFs",) if method == "pearson" else ()),
     )
-    return Correlations(
-        method, complete.groups, status, prepared.node, prepared.lengths, r, p, mean_r, mean_p, n_resamples, notes
-    )
+    of_pairs = prepared.node, prepared.lengths, r, p
+    return Correlations(method, complete.groups, status, *of_pairs, mean_r, mean_p, n_resamples, notes)
 
 
 def _as_a_whole(

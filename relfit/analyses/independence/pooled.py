@@ -86,9 +86,8 @@ class PooledTests(Result):
         """The result for the largest k."""
         tested = np.flatnonzero(self.status == "ok")
         if not tested.size:
-            return (
-                f"The nodes together have too few {self.what} apart from each other for a test of their pooled series."
-            )
+            few = f"too few {self.what} apart from each other for a test of their pooled series"
+            return f"The nodes together have {few}."
         last = tested[-1]
         if self.depends is None:
             few = f"{self.sizes[last] + 1:,} {self.what} are too few"

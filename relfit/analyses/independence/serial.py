@@ -262,23 +262,9 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
             complete.offsets,
             lambda a, b: _shuffle(deviation, complete.offsets, lags, seeds, n_resamples, shuffled, p, a, b),
         )
-    runs, z, runs_p = runs_above_median(complete, good)
-    return SerialTests(
-        complete.groups,
-        sizes,
-        status,
-        correlation,
-        statistic,
-        p[:, 0],
-        lags,
-        box,
-        p[:, 1],
-        chi_square,
-        runs,
-        z,
-        runs_p,
-        n_resamples,
-    )
+    of_lags = correlation, statistic, p[:, 0], lags, box, p[:, 1], chi_square
+    runs = runs_above_median(complete, good)
+    return SerialTests(complete.groups, sizes, status, *of_lags, *runs, n_resamples)
 
 
 def _deviations(series: LifeData) -> tuple[FloatArray, npt.NDArray[np.bool_]]:

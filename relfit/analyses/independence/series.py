@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from relfit.analyses.screening import Incidents
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.ordering import renumbered
 from relfit.base.numeric.ragged import Ragged, offsets_of
+from relfit.base.results import key_columns
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import clock_step, outages_of
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.analyses.screening import Incidents
-    from relfit.log.failurelog import FailureLog
 
 _COARSE = 300_000_000_000  # nanoseconds: a clock that steps by so much hides what lies within an hour
 
@@ -160,13 +158,19 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeri
     return NodeSeries(times, offsets, outages.groups, entered, left, span, step, incident)
 
 
+def table_of_pairs(groups: pd.Index, first: IntArray, second: IntArray, numbers: dict[str, FloatArray]) -> pd.DataFrame:
+    """The keys of both groups of each pair, and some numbers."""
+    keys = key_columns(groups)
+    names = [keys.iloc[each].add_suffix(end).reset_index(drop=True) for each, end in ((first, "_1"), (second, "_2"))]
+    return pd.concat([*names, pd.DataFrame(numbers)], axis=1)
+
+
 def complete_series(series: LifeData) -> LifeData:
     """`series` without times that are cut off; a DataError where times are in intervals, truncated or weighted."""
     series = series.from_age_known()
     if not series.plain:
-        raise DataError(
-            "a series needs times to failure that are exactly known", remedy="leave out intervals, entries and weights"
-        )
+        what = "a series needs times to failure that are exactly known"
+        raise DataError(what, remedy="leave out intervals, entries and weights")
     if series.observed.all():
         return series
     complete = series.observed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -19,18 +19,16 @@ from relfit.analyses.independence.resampling import shared_alpha, steady_series
 from relfit.analyses.independence.serial import SerialTests, serial_tests
 from relfit.analyses.independence.series import NodeSeries, failures_of
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
+from relfit.analyses.screening import Incidents
 from relfit.analyses.screening import incidents as join_records
 from relfit.base.arguments import share
 from relfit.base.arrays import BoolArray, Duration, Seed
 from relfit.base.errors import RelfitError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.analyses.screening import Incidents
-    from relfit.log.failurelog import FailureLog
 
 _MOST_NODES = 4000
 _MANY_TIMES = 1_000_000  # times to failure, of which not all series are shuffled

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +21,9 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import alike
 from relfit.base.numeric.ragged import per_group
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
 
@@ -78,9 +75,12 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
 
     own, common, watched = down.lost(down.left)
     number, begun, unended = down.of_system
-    operational, low, high = _limits(own, common, watched, down, number, level, _spread_of_one(down))
+    # squared relative error of each node's share of time down, from the spread of its periods up and down
+    spread, periods = _spread(down.node, down.start, down.end, down.entered.size), by_node(np.ones(down.node.size))
+    of_one = np.where(periods > 1, spread / np.maximum(periods, 1), np.nan)
+    operational, low, high = _limits(own, common, watched, down, number, level, of_one)
     node_hours, down_hours = by_group(watched), by_group(own + common)
-    unknown, outages = by_group(by_node(~down.known) + unended), by_group(by_node(np.ones(down.node.size)) + number)
+    unknown, outages = by_group(by_node(~down.known) + unended), by_group(periods + number)
     nodes = by_group(np.ones(watched.size)).astype(np.int64)
     status = np.full(size, "ok", dtype=object)
     status[(nodes == 1) & (outages == 1)] = "one_outage"
@@ -92,22 +92,9 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     for values in (operational, low, high):
         values[blank] = np.nan
     failures, common_failures = (by_group(values).astype(np.int64) for values in (by_node(down.begun), begun))
-    return Availability(
-        down.groups,
-        operational,
-        low,
-        high,
-        node_hours,
-        down_hours,
-        by_group(common),
-        failures,
-        common_failures,
-        unknown.astype(np.int64),
-        nodes,
-        status,
-        level,
-        down.notes,
-    )
+    hours, counts = (node_hours, down_hours, by_group(common)), (failures, common_failures, unknown.astype(np.int64))
+    shares = operational, low, high
+    return Availability(down.groups, *shares, *hours, *counts, nodes, status, level, down.notes)
 
 
 @made_once
@@ -259,9 +246,8 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
         group, labels = pd.factorize(pd.Series(np.asarray(values, dtype=object)), use_na_sentinel=True)
         groups = pd.Index(labels, name=per)
     else:
-        raise ArgumentError(
-            f"no column {per!r} of the population to group nodes by", remedy="use node, system or one of its columns"
-        )
+        what = f"no column {per!r} of the population to group nodes by"
+        raise ArgumentError(what, remedy="use node, system or one of its columns")
     entered, left = outages.entered, np.maximum(outages.left, outages.entered)
     start = np.clip(outages.start, entered[code], left[code])
     end = np.clip(outages.end, start, left[code])
@@ -273,27 +259,8 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
     }
     notes = (*(f"{number:,} {reason}" for reason, number in reasons.items() if number), *of_systems.notes)
     member = of_systems.groups.get_indexer(nodes.get_level_values(0)).astype(np.int64)
-    return _DownTimes(
-        code,
-        start,
-        end,
-        outages.end_known,
-        outages.failures,
-        entered,
-        left,
-        group.astype(np.int64),
-        groups,
-        _SystemClock(of_systems),
-        member,
-        notes,
-    )
-
-
-def _spread_of_one(down: _DownTimes) -> FloatArray:
-    """Squared relative error of each node's share of time down, from the spread of its periods up and down."""
-    spread = _spread(down.node, down.start, down.end, down.entered.size)
-    number = np.bincount(down.node, minlength=spread.size)
-    return np.where(number > 1, spread / np.maximum(number, 1), np.nan)
+    flags, of_nodes = (outages.end_known, outages.failures), (entered, left, group.astype(np.int64))
+    return _DownTimes(code, start, end, *flags, *of_nodes, groups, _SystemClock(of_systems), member, notes)
 
 
 def _limits(

@@ -139,24 +139,9 @@ def mean_cumulative(
     status = np.where(np.diff(offsets) == 0, "no_events", np.where(sizes < 2, "one_copy", "ok")).astype(object)
     until = np.zeros(size)
     np.maximum.at(until, codes, histories.end)
-    return MeanCumulative(
-        groups,
-        offsets,
-        "mean number of failures",
-        "mean cumulative function",
-        times[starts],
-        mean,
-        np.sqrt(variance),
-        low,
-        high,
-        at_risk,
-        np.diff(events),
-        sizes,
-        status,
-        level,
-        until,
-        unit_of(histories.groups),
-    )
+    of, name = "mean number of failures", "mean cumulative function"
+    curve = times[starts], mean, np.sqrt(variance), low, high, at_risk, np.diff(events)
+    return MeanCumulative(groups, offsets, of, name, *curve, sizes, status, level, until, unit_of(histories.groups))
 
 
 def _shared(offsets: IntArray, owner: IntArray, incident: IntArray, at_risk: IntArray, starts: IntArray) -> FloatArray:

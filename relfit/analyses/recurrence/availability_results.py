@@ -13,15 +13,6 @@ from relfit.base.text import count, duration, interval_ends, percent
 _WATCHED = 0.5  # of the length of the longest bin, below which a bin is not compared
 _LEAST_WATCHED = 0.1  # of the most node-hours of a bin
 
-AVAILABILITY_STATUS = {
-    "ok": "estimate and limits",
-    "some_ends_unknown": "some outages have no known end and count as no time down: the estimate is too high",
-    "no_ends": "no outage has a known end",
-    "never_down": "no hour of outage: availability 1, without a lower limit",
-    "one_outage": "a single outage of a single node has no spread: no limits",
-    "not_watched": "no hour of observation",
-}
-
 
 class Availability(Result):
     """Operational availability of every group; arrays of shape (groups,).
@@ -38,7 +29,9 @@ class Availability(Result):
         end. An outage of a whole system counts for every node that was watched then.
     nodes : ndarray of int
     status : ndarray of object
-        See `AVAILABILITY_STATUS`.
+        ``ok``; ``some_ends_unknown``: these outages count as no time down, the estimate is too high; ``no_ends``: no
+        outage has a known one; ``never_down``: availability 1, without a lower limit; ``one_outage`` of a single node:
+        no spread and no limits; ``not_watched``.
     level : float
     notes : tuple of str
     """
@@ -94,21 +87,8 @@ class Availability(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: counts, ``mtbf`` and ``mttr`` in hours, availability as shares of 1."""
-        names = (
-            "nodes",
-            "node_hours",
-            "failures",
-            "system_failures",
-            "unknown_ends",
-            "down_hours",
-            "system_down_hours",
-            "mtbf",
-            "mttr",
-            "operational",
-            "low",
-            "high",
-            "status",
-        )
+        counts = ("nodes", "node_hours", "failures", "system_failures", "unknown_ends", "down_hours")
+        names = (*counts, "system_down_hours", "mtbf", "mttr", "operational", "low", "high", "status")
         return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
 
 

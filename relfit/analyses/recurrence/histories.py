@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.analyses.screening import Incidents
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.hours_of_arrays import hours_of_array
@@ -17,12 +17,9 @@ from relfit.base.numeric.ragged import Ragged, offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count as counted
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, watched_of
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.analyses.screening import Incidents
-    from relfit.log.failurelog import FailureLog
 
 
 class EventHistories(Result, Ragged):
@@ -85,10 +82,8 @@ class EventHistories(Result, Ragged):
             raise DataError("observation must begin at zero or more hours and end no earlier than it began")
         code = self.group_codes()
         if np.any((self.times < self.begin[code]) | (self.times > self.end[code])):
-            raise DataError(
-                "an event lies outside the time of observation of its history",
-                remedy="give begin and end so that they hold all events",
-            )
+            what = "an event lies outside the time of observation of its history"
+            raise DataError(what, remedy="give begin and end so that they hold all events")
         if self.times.size > 1 and np.any((np.diff(self.times) < 0.0) & (code[1:] == code[:-1])):
             raise DataError("the events of a history must be in order", remedy="sort them, or use from_groups")
 
@@ -164,15 +159,12 @@ class EventHistories(Result, Ragged):
             labels: pd.Index = pd.RangeIndex(count, name="history")
         else:
             labels = groups if isinstance(groups, pd.Index) else pd.Index(list(groups), name="history")
-        return cls(
-            hours_of_array("times", times).ravel(),
-            where,
-            labels,
-            np.broadcast_to(hours_of_array("begin", begin), (count,)).copy(),
-            np.broadcast_to(hours_of_array("end", end), (count,)).copy(),
-            np.zeros(count, dtype=np.bool_),
-            np.zeros(count, dtype=np.int64),
+        hours = hours_of_array("times", times).ravel()
+        first, last = (
+            np.broadcast_to(hours_of_array(name, each), (count,)).copy()
+            for name, each in (("begin", begin), ("end", end))
         )
+        return cls(hours, where, labels, first, last, np.zeros(count, np.bool_), np.zeros(count, np.int64))
 
     @property
     def headline(self) -> str:
@@ -219,17 +211,10 @@ class EventHistories(Result, Ragged):
         if at.size and (at.min() < 0 or at.max() >= self.n_histories):
             raise ArgumentError(f"positions of histories must lie in 0..{self.n_histories - 1}")
         rows = self.rows_of(at)
-        return EventHistories(
-            self.times[rows],
-            offsets_of(self.sizes[at]),
-            self.groups[at],
-            self.begin[at],
-            self.end[at],
-            self.left_open[at],
-            self.opening[at],
-            self.notes,
-            None if self.incident is None else self.incident[rows],
-        )
+        watched = self.begin[at], self.end[at], self.left_open[at], self.opening[at]
+        incident = None if self.incident is None else self.incident[rows]
+        times, offsets = self.times[rows], offsets_of(self.sizes[at])
+        return EventHistories(times, offsets, self.groups[at], *watched, self.notes, incident)
 
     def at_once(self, codes: IntArray, groups: int) -> FloatArray:
         """Events of the incident that an event of a group is part of, on average, shape (groups,).
@@ -293,10 +278,8 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
     """
     check_log(log)
     if log.lifetimes is not None:
-        raise DataError(
-            "this log holds durations without dates, so there are no event histories",
-            remedy="EventHistories.from_groups takes the times of events",
-        )
+        what = "this log holds durations without dates, so there are no event histories"
+        raise DataError(what, remedy="EventHistories.from_groups takes the times of events")
     outages = outages_of(log, per)
     code = outages.code
     entered, left = outages.entered, np.maximum(outages.left, outages.entered)
@@ -316,17 +299,11 @@ def histories_of_log(log: FailureLog, per: str = "node", incidents: Incidents | 
         again = (np.diff(number[order], prepend=-1) == 0) & (np.diff(code[order], prepend=-1) == 0)
         real[order[again]] = False
         reasons["failures of an incident that is counted already"] = int(again.sum())
-    return EventHistories(
-        (outages.start - entered[code])[real] / NANOSECONDS_PER_HOUR,
-        offsets_of(outages.count(real)),
-        outages.groups,
-        np.zeros(outages.n_groups),
-        (left - entered) / NANOSECONDS_PER_HOUR,
-        ~outages.entered_known,
-        outages.count(opens),
-        (*outages.notes, *(f"{left_out} {reason}" for reason, left_out in reasons.items() if left_out)),
-        None if number is None else number[real],
-    )
+    times, offsets = (outages.start - entered[code])[real] / NANOSECONDS_PER_HOUR, offsets_of(outages.count(real))
+    end = (left - entered) / NANOSECONDS_PER_HOUR
+    watched = np.zeros(outages.n_groups), end, ~outages.entered_known, outages.count(opens)
+    notes = (*outages.notes, *(f"{left_out} {reason}" for reason, left_out in reasons.items() if left_out))
+    return EventHistories(times, offsets, outages.groups, *watched, notes, None if number is None else number[real])
 
 
 def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistories:
@@ -368,15 +345,17 @@ def histories_of_incidents(log: FailureLog, incidents: Incidents) -> EventHistor
         inside = (hours > 0.0) | since_start[-1]
         times.append(np.clip(hours[inside], 0.0, 1.0) * end[i])
         opening.append(int((~inside).sum()))
-    return EventHistories(
-        np.concatenate([*times, np.zeros(0)]),
-        np.cumsum([0, *map(len, times)]).astype(np.int64),
-        pd.Index(log.systems, name="system"),
-        np.zeros_like(end),
-        end,
-        ~np.array(since_start, dtype=np.bool_),
-        np.array(opening, dtype=np.int64),
-    )
+    observed = np.zeros_like(end), end, ~np.array(since_start, dtype=np.bool_), np.array(opening, dtype=np.int64)
+    systems = pd.Index(log.systems, name="system")
+    return EventHistories(np.concatenate([*times, np.zeros(0)]), offsets_of(list(map(len, times))), systems, *observed)
+
+
+def differs(times: FloatArray, codes: IntArray, groups: int) -> BoolArray:
+    """Which groups have events at more than one age; `codes` has the group of each event."""
+    first, last = np.full(groups, np.inf), np.full(groups, -np.inf)
+    np.minimum.at(first, codes, times)
+    np.maximum.at(last, codes, times)
+    return np.asarray(last > first, dtype=np.bool_)
 
 
 def label_text(label: object) -> str:
@@ -418,9 +397,8 @@ def grouping(histories: EventHistories, by: str | npt.ArrayLike) -> tuple[IntArr
             return np.zeros(count, dtype=np.int64), pd.Index(["all"], name="group")
         keys = key_columns(histories.groups)
         if by not in keys.columns:
-            raise ArgumentError(
-                f"histories have no key {by!r} to group by", remedy=f"use each, all or one of {', '.join(keys.columns)}"
-            )
+            what = f"histories have no key {by!r} to group by"
+            raise ArgumentError(what, remedy=f"use each, all or one of {', '.join(keys.columns)}")
         labels = keys[by]
         name = by
     else:

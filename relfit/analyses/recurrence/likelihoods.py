@@ -5,13 +5,14 @@ Events enter the Poisson processes through sums only, so that an evaluation cost
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from relfit.analyses.recurrence.histories import EventHistories
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.ragged import Ragged, offsets_of, per_group, sums
 
 
@@ -58,112 +59,86 @@ class GroupedHistories(Ragged):
         return GroupedHistories(self.histories.take(self.rows_of(positions)), offsets_of(self.sizes[positions]))
 
 
-class _Poisson:
-    """A Poisson process of a mean and one further parameter, on a clock in units of the latest end."""
+@dataclass(frozen=True)
+class _Intensity:
+    """An intensity of a mean and one further parameter, as functions of that parameter's free coordinate."""
 
-    def __init__(self, copies: GroupedHistories) -> None:
+    term: Callable[[FloatArray], FloatArray]  # what of the time of an event enters `linear`
+    integral: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # events expected in a window at a mean of one
+    linear: Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # sum of the log intensities at a mean of one
+    guess: Callable[[FloatArray, FloatArray], FloatArray]  # from sums of terms and numbers of events
+
+
+def _of_power(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
+    b = np.exp(second)
+    return np.asarray(end**b - begin**b)
+
+
+def _of_exponential(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
+    length = end - begin
+    return np.asarray(length * np.exp(second * (begin - 0.5)) * special.exprel(second * length))
+
+
+_INTENSITIES = {
+    # m b s**(b - 1) with s the time in units of the latest end; free coordinates log m, log b; the guess is the closed
+    # form for windows that are alike
+    "power_law": _Intensity(
+        np.log,
+        _of_power,
+        # not (b - 1) * total: near b = 1 expm1 keeps its digits
+        lambda second, total, events: events * second + np.expm1(second) * total,
+        lambda total, events: np.log(np.clip(np.nan_to_num(events / -total, nan=1.0), 0.05, 20.0)),
+    ),
+    # m exp(g (s - 1/2)); free coordinates log m, g; the variance of the mean time is a twelfth
+    "log_linear": _Intensity(
+        lambda time: time - 0.5,
+        _of_exponential,
+        lambda second, total, events: second * total,
+        lambda total, events: np.clip(12.0 * np.nan_to_num(total / events), -20.0, 20.0),
+    ),
+}
+
+
+class Poisson:
+    """A Poisson process of ``power_law`` or ``log_linear`` intensity, on a clock in units of the latest end."""
+
+    def __init__(self, copies: GroupedHistories, model: str) -> None:
         self.copies, self.latest, self.events = copies, copies.latest, copies.events.astype(np.float64)
-        self._codes = copies.group_codes()
+        self.model, self._intensity, self._codes = model, _INTENSITIES[model], copies.group_codes()
         ends = copies.histories.begin, copies.histories.end
         self._begin, self._end = (values / self.latest[self._codes] for values in ends)
         with np.errstate(divide="ignore"):
-            self.total = copies.per_group(self.term(copies.histories.times / self.latest[copies.event_codes]))
+            terms = self._intensity.term(copies.histories.times / self.latest[copies.event_codes])
+            self.total = copies.per_group(terms)
 
     @property
     def n_groups(self) -> int:
+        """Number of groups."""
         return self.copies.n_groups
 
-    def take(self, positions: IntArray) -> _Poisson:
-        return type(self)(self.copies.take(positions))
+    def take(self, positions: IntArray) -> Poisson:
+        """The same for some of the groups."""
+        return Poisson(self.copies.take(positions), self.model)
 
-    @staticmethod
-    def term(time: FloatArray) -> FloatArray:
-        """What of the time of an event enters `linear`."""
-        raise NotImplementedError
-
-    @staticmethod
-    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """Expected events in a window, in units of the mean."""
-        raise NotImplementedError
-
-    @staticmethod
-    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
-        """Sum of the log intensities of the events at a mean of one."""
-        raise NotImplementedError
-
-    def exposure(self, second: FloatArray) -> FloatArray:
+    def _exposure(self, second: FloatArray) -> FloatArray:
         """Expected events of each group in units of the mean, for `second` of shape (trials, groups)."""
-        part = self.integral(second[:, self._codes], self._begin, self._end)
+        part = self._intensity.integral(second[:, self._codes], self._begin, self._end)
         return np.add.reduceat(part, self.copies.offsets[:-1], axis=1)
 
     def __call__(self, free: FloatArray) -> FloatArray:
+        """Log-likelihood, shape (trials, groups)."""
+        first, second = free[..., 0], free[..., 1]
         with np.errstate(all="ignore"):
-            second = free[..., 1]
-            value = (
-                self.events * (free[..., 0] - np.log(self.latest))
-                + self.linear(second, self.total, self.events)
-                - np.exp(free[..., 0]) * self.exposure(second)
-            )
+            of_events = self.events * (first - np.log(self.latest))
+            of_events = of_events + self._intensity.linear(second, self.total, self.events)
+            value = of_events - np.exp(first) * self._exposure(second)
         return np.where(np.isfinite(value), value, -np.inf)
 
-    def start(self, second: FloatArray) -> FloatArray:
-        """Free coordinates with the mean that is best for a second coordinate, shape (groups, 2)."""
-        with np.errstate(all="ignore"):
-            first = np.log(self.events / self.exposure(second[None])[0])
-        return np.stack([first, second], axis=1)
-
-
-class PowerLaw(_Poisson):
-    """Intensity ``m b s**(b - 1)`` with s the time in units of the latest end; free coordinates ``log m, log b``."""
-
-    @staticmethod
-    def term(time: FloatArray) -> FloatArray:
-        """See the base."""
-        return np.log(time)
-
-    @staticmethod
-    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """See the base."""
-        b = np.exp(second)
-        return np.asarray(end**b - begin**b)
-
-    @staticmethod
-    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
-        """See the base."""
-        # not (b - 1) * total: near b = 1 expm1 keeps its digits
-        return np.asarray(events * second + np.expm1(second) * total)
-
     def first_guess(self) -> FloatArray:
-        """The closed form for windows that are alike."""
+        """Free coordinates with the mean that is best for a guess of the second, shape (groups, 2)."""
         with np.errstate(all="ignore"):
-            b = np.clip(np.nan_to_num(self.events / -self.total, nan=1.0), 0.05, 20.0)
-        return self.start(np.log(b))
-
-
-class LogLinear(_Poisson):
-    """Intensity ``m exp(g (s - 1/2))``; free coordinates ``log m, g``."""
-
-    @staticmethod
-    def term(time: FloatArray) -> FloatArray:
-        """See the base."""
-        return time - 0.5
-
-    @staticmethod
-    def integral(second: FloatArray, begin: FloatArray, end: FloatArray) -> FloatArray:
-        """See the base."""
-        length = end - begin
-        return np.asarray(length * np.exp(second * (begin - 0.5)) * special.exprel(second * length))
-
-    @staticmethod
-    def linear(second: FloatArray, total: FloatArray, events: FloatArray) -> FloatArray:
-        """See the base."""
-        return np.asarray(second * total)
-
-    def first_guess(self) -> FloatArray:
-        """From the distance of the mean time from the middle: its variance is a twelfth."""
-        with np.errstate(all="ignore"):
-            g = np.clip(12.0 * np.nan_to_num(self.total / self.events), -20.0, 20.0)
-        return self.start(g)
+            second = self._intensity.guess(self.total, self.events)
+            return np.stack([np.log(self.events / self._exposure(second[None])[0]), second], axis=1)
 
 
 class Renewal:
@@ -220,11 +195,3 @@ class Renewal:
         with np.errstate(all="ignore"):
             log = np.log(hours / np.maximum(self.copies.events, 1))
         return np.stack([np.zeros_like(log), log], axis=1)
-
-
-def differs(copies: GroupedHistories) -> BoolArray:
-    """Which groups have events at more than one age."""
-    first, last = np.full(copies.n_groups, np.inf), np.full(copies.n_groups, -np.inf)
-    np.minimum.at(first, copies.event_codes, copies.histories.times)
-    np.maximum.at(last, copies.event_codes, copies.histories.times)
-    return np.asarray(last > first)

@@ -64,11 +64,8 @@ class ProcessComparison(Result):
                 advice = "one distribution of times between failures may still do"
             return f"{_WORDS[best][0].upper()}{_WORDS[best][1:]} describes the failures best{fine}: {advice}."
         counts = pd.Series(models).value_counts()
-        return (
-            f"Lowest AIC among {len(models)} groups: "
-            + ", ".join(f"{_WORDS[str(m)]} in {int(c)}" for m, c in counts.items())
-            + "."
-        )
+        listed = ", ".join(f"{_WORDS[str(m)]} in {int(c)}" for m, c in counts.items())
+        return f"Lowest AIC among {len(models)} groups: {listed}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group and model."""

@@ -6,7 +6,6 @@ Poisson processes of constant, power-law (Crow 1974 and 1990, MIL-HDBK-189C) or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,8 +13,8 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.analyses.recurrence.histories import EventHistories, grouping, label_text
-from relfit.analyses.recurrence.likelihoods import GroupedHistories, LogLinear, PowerLaw, Renewal, differs
+from relfit.analyses.recurrence.histories import EventHistories, differs, grouping, label_text
+from relfit.analyses.recurrence.likelihoods import GroupedHistories, Poisson, Renewal
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked, normal_quantile
@@ -145,14 +144,11 @@ class ProcessFit(Result):
             low, high = self.low[:, 0] * age, self.high[:, 0] * age
         else:
             slope = self._slopes(age)
-            far = np.exp(
-                normal_quantile(self.level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, self.covariance, slope))
-            )
+            error = np.sqrt(np.einsum("gi,gij,gj->g", slope, self.covariance, slope))
+            far = np.exp(normal_quantile(self.level) * error)
             low, high = value / far, value * far
-        limits = value, low, high
-        return Interval(
-            quantity, "likelihood", self.level, np.array(age), *limits, self.status, self.groups, self.model
-        )
+        about = quantity, "likelihood", self.level, np.array(age)
+        return Interval(*about, value, low, high, self.status, self.groups, self.model)
 
     def _slopes(self, age: float) -> FloatArray:
         """Derivatives of the log of the mean number of events with respect to what `covariance` is of."""
@@ -173,9 +169,8 @@ class ProcessFit(Result):
             For renewal, which has no closed form, and for times that are negative or missing.
         """
         if self.model == "renewal":
-            raise ArgumentError(
-                "the mean number of renewals has no closed form", remedy="use hpp, power_law or log_linear"
-            )
+            what = "the mean number of renewals has no closed form"
+            raise ArgumentError(what, remedy="use hpp, power_law or log_linear")
         at = np.atleast_1d(np.asarray(times, dtype=np.float64))
         if not (at >= 0.0).all():
             raise ArgumentError("times must be zero or more hours, none missing")
@@ -265,9 +260,7 @@ def fit_process(
     copies = GroupedHistories.of(histories, codes, len(groups))
     status = _existence(copies, model)
     rows = np.flatnonzero(status == "ok")
-    fit: Callable[[GroupedHistories, str, float], _FittedProcess] = {"hpp": _constant, "renewal": _renewal}.get(
-        model, _poisson
-    )
+    fit = {"hpp": _constant, "renewal": _renewal}.get(model, _poisson)
     part = fit(copies if rows.size == len(groups) else copies.take(rows), model, level)
     status[rows[~part.converged]] = np.where(part.edge[~part.converged], "no_maximum", "not_converged")
 
@@ -283,25 +276,10 @@ def fit_process(
         running = per_group(vague, codes, len(groups)) / np.diff(copies.offsets)
     estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
     low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
-    return ProcessFit(
-        model,
-        groups,
-        MODELS[model],
-        estimates,
-        root * spread(part.errors),
-        low,
-        high,
-        spread(part.loglik),
-        status,
-        np.diff(copies.offsets),
-        copies.events,
-        per_group(histories.length, codes, len(groups)),
-        level,
-        histories.notes,
-        shared,
-        running,
-        shared[:, None, None] * spread(part.covariance),
-    )
+    fitted = estimates, root * spread(part.errors), low, high, spread(part.loglik), status
+    counts = np.diff(copies.offsets), copies.events, per_group(histories.length, codes, len(groups)), level
+    further = shared, running, shared[:, None, None] * spread(part.covariance)
+    return ProcessFit(model, groups, MODELS[model], *fitted, *counts, histories.notes, *further)
 
 
 def _wider(estimates: FloatArray, limit: FloatArray, root: FloatArray, model: str) -> FloatArray:
@@ -318,7 +296,7 @@ def _existence(copies: GroupedHistories, model: str) -> npt.NDArray[np.object_]:
     status = np.full(copies.n_groups, "ok", dtype=object)
     events, histories = copies.events, copies.histories
     if model != "hpp":
-        status[~differs(copies)] = "one_instant"
+        status[~differs(histories.times, copies.event_codes, copies.n_groups)] = "one_instant"
         zeros = {"power_law": histories.times, "renewal": histories.gaps()}.get(model)
         if zeros is not None:
             status[copies.per_group((zeros == 0.0).astype(np.float64)) > 0] = "zeros"
@@ -369,8 +347,7 @@ def _inverse_information(best: Maximum) -> FloatArray:
 
 
 def _poisson(copies: GroupedHistories, model: str, level: float) -> _FittedProcess:
-    kind = PowerLaw if model == "power_law" else LogLinear
-    objective = kind(copies)
+    objective = Poisson(copies, model)
     best = maximise(objective, objective.first_guess())
     covariance = _inverse_information(best)
     unit, second = copies.latest, best.free[:, 1]

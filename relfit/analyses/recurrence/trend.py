@@ -136,9 +136,8 @@ class TrendTests(Result):
         p = self.p_adjusted if adjusted else self.p
         rejected = (np.nan_to_num(p, nan=1.0) <= alpha) & np.isfinite(p)
         count = np.isfinite(p).sum(axis=0)
-        return pd.Series(
-            np.where(count > 0, rejected.sum(axis=0) / np.maximum(count, 1), np.nan), index=list(self.tests)
-        )
+        shares = np.where(count > 0, rejected.sum(axis=0) / np.maximum(count, 1), np.nan)
+        return pd.Series(shares, index=list(self.tests))
 
     @property
     def headline(self) -> str:
@@ -187,19 +186,15 @@ class TrendTests(Result):
         tested = "" if np.isnan(p) else f" ({p_value(p)}{close}, bursts allowed for)"
         scatter, of_tests = self._chances
         if min(scatter, of_tests) < self._size:
-            how = (
-                f": counts of a twelfth of it vary {number(self.dispersion[0])} times as much"
-                if scatter < self._size
-                else ""
-            )
+            times = number(self.dispersion[0])
+            how = f": counts of a twelfth of it vary {times} times as much" if scatter < self._size else ""
             return (
                 f"Failures do not come as those of a Poisson process of constant rate over the observation{how}. No "
                 f"lasting rise or fall is found{tested}; look at the periods."
             )
         usual, own = special.stdtrit(LASTING_PARTS - 2, 1.0 - 0.5 * np.array([_SIZE * 0.05, self._size]))
-        change = (
-            (_SEEN + own - usual) * np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
-        )
+        error = np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
+        change = (_SEEN + own - usual) * error
         if change > _MOST:
             return (
                 f"No trend of the rate of failures is found{tested}, but {int(events)} failures are too few to find "
@@ -296,20 +291,8 @@ def trend_tests(
     statistic, p, direction, status = (np.stack(parts, axis=1) for parts in zip(*outcomes, strict=True))
     status[np.bincount(codes, histories.sizes, minlength=size) == 0] = "no_events"
     adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)
-    return TrendTests(
-        groups,
-        tuple(tests),
-        statistic,
-        p,
-        adjusted,
-        direction,
-        status,
-        2 * counted.events,
-        copies,
-        counted.events,
-        np.bincount(codes, gaps.sizes, minlength=size).astype(np.int64),
-        np.bincount(codes, counted.cut, minlength=size).astype(np.int64),
-        laplace(counted, copies == 1)[0],
-        *lasting(counted),
-        alpha=alpha,
-    )
+    number, cut = (np.bincount(codes, each, size).astype(np.int64) for each in (gaps.sizes, counted.cut))
+    made, counts = (statistic, p, adjusted, direction, status), (copies, counted.events, number, cut)
+    change = laplace(counted, copies == 1)[0]
+    along = lasting(counted)
+    return TrendTests(groups, tuple(tests), *made, 2 * counted.events, *counts, change, *along, alpha=alpha)

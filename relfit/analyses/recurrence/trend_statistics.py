@@ -13,7 +13,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.analyses.independence.rank_nulls import inversions
-from relfit.analyses.recurrence.histories import EventHistories
+from relfit.analyses.recurrence.histories import EventHistories, differs
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
@@ -52,14 +52,11 @@ class CountedEvents:
         counted = length > 0.0
         counted[histories.offsets[1:][cut] - 1] = False
         group = codes[history]
-        # all events of the group at one instant, and more than one of them
-        first, final = np.full(size, np.inf), np.full(size, -np.inf)
-        np.minimum.at(first, group, histories.times)
-        np.maximum.at(final, group, histories.times)
         many = np.bincount(codes, histories.sizes, minlength=size) > 1
+        one_instant = many & ~differs(histories.times, group, size)
         events = np.bincount(group[counted], minlength=size).astype(np.int64)
         share = (histories.times - histories.begin[history])[counted] / length[counted]
-        return cls(events, group[counted], share, length[counted], cut, many & (first == final))
+        return cls(events, group[counted], share, length[counted], cut, one_instant)
 
     def total(self, values: FloatArray) -> FloatArray:
         """Sum over the events of each group."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from relfit.analyses.regression.maximum import Estimate, at_maximum
+from relfit.analyses.regression.regression_results import Estimate, at_maximum
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import HOURS_PER_YEAR

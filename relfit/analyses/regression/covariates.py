@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +12,9 @@ from relfit.analyses.screening import incidents
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import DataError
 from relfit.log.durations import Rules, times_to_failure, times_to_repair
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
 from relfit.log.tables import pairs
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _OF_EVENTS = ("cause", "detail", "scope")
 _OWN = ("duration", "observed", "node")
@@ -39,16 +36,7 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     An attribute of a time to repair is that of its outage, else that of its node. One of a time to failure is that of
     its node, or where only events have it (``cause``), that of the failure with which the time began, since it must be
     known while the time runs; a time that began with the observation has none. Durations that the source gives itself
-    have their own attributes.
-
-    Parameters
-    ----------
-    measure : {"ttf", "ttr"}
-
-    Returns
-    -------
-    dict
-        How many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
+    have their own attributes. And how many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
 
     Examples
     --------
@@ -74,9 +62,9 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
         if columns:
             first, last = columns[0], columns[-1]
             filled = sources[0] is of_event and first is not last and first.isna().any()
-            table[name] = (
-                first.astype(object).where(first.notna(), last.astype(object)).infer_objects() if filled else first
-            )
+            if filled:
+                first = first.astype(object).where(first.notna(), last.astype(object)).infer_objects()
+            table[name] = first
     counts = {} if data.counts is None else {str(k): int(v) for k, v in data.counts.sum().items() if v}
     if rows.size < times.begun.size:
         counts["under_way"] = times.begun.size - rows.size

@@ -102,9 +102,8 @@ def covariates_of(
             raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, known))
     for name in reference:
         if name not in names:
-            raise ArgumentError(
-                f"a reference for {name!r}, which is not in the formula", remedy=suggestion(name, names)
-            )
+            what = f"a reference for {name!r}, which is not in the formula"
+            raise ArgumentError(what, remedy=suggestion(name, names))
     missing: dict[str, int] = {}
     kept = np.ones(len(table), dtype=bool)
     for name in names:
@@ -162,10 +161,8 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
     _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])
     if failures.sum() <= matrix.shape[1]:
-        raise ArgumentError(
-            f"{failures.sum():.0f} failures are too few for {matrix.shape[1]} coefficients",
-            remedy="merge levels, leave covariates out, or take more of the log",
-        )
+        what = f"{failures.sum():.0f} failures are too few for {matrix.shape[1]} coefficients"
+        raise ArgumentError(what, remedy="merge levels, leave covariates out, or take more of the log")
     return matrix
 
 
@@ -188,10 +185,8 @@ def _reject_without_failure(
     cells |= {str(name): matrix[name].to_numpy() != 0.0 for name in matrix.columns if "[T." in str(name)}
     for name, rows in cells.items():
         if rows.any() and not failed[rows].any():
-            raise ArgumentError(
-                f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate",
-                remedy="merge that level with another, or leave its rows out",
-            )
+            what = f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate"
+            raise ArgumentError(what, remedy="merge that level with another, or leave its rows out")
 
 
 def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
@@ -211,10 +206,8 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
         at = int(np.flatnonzero(short)[0]) if short.any() else min(upper.shape)
         part = np.linalg.lstsq(unit[:, :at], unit[:, at], rcond=None)[0]
         others = [columns[i] for i in np.flatnonzero(np.abs(part) > 1e-6)][:4]
-        raise ArgumentError(
-            f"{columns[at]!r} follows from {', '.join(map(repr, others))}, so their effects cannot be distinguished",
-            remedy="leave one of them out",
-        )
+        what = f"{columns[at]!r} follows from {', '.join(map(repr, others))}, so their effects cannot be distinguished"
+        raise ArgumentError(what, remedy="leave one of them out")
 
 
 def reference_of(column: str, frame: pd.DataFrame) -> str | None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
-from relfit.analyses.regression.level_comparison import REST, compared_levels, farthest_level, most_frequent
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import OutlierNodes, outlier_nodes
@@ -19,13 +17,12 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
+from relfit.base.numeric.ordering import natural_key
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
 from relfit.io.parsing.times import are_dates
+from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 MEASURES = {
     "failures": ("negative binomial", "failures of a node"),
@@ -40,6 +37,11 @@ _MOST_COX = 100_000  # times: minutes of work
 _LONE = 0.25  # largest share of outliers among the nodes of a level; more of them are what the level does
 _NAMED = 3
 _OF = ["attribute", "system"]
+_ANSWER = ("coefficients", "p", "levels", "term", "reference", "ratio", "low", "high", "proportional_p")
+_REST = "all other values"
+_FEWEST = 5  # failures, and nodes behind times, of a level that stands alone: standard errors of fewer are too small
+_FEWEST_COUNTED = 3  # nodes behind counts
+_LARGEST_SHARE = 0.25  # levels, by nodes
 
 
 class AttributeEffects(Result):
@@ -149,9 +151,8 @@ def _sentence(row: pd.Series) -> str:
     if row["levels"] > 1 and row["low"] <= 1.0 <= row["high"]:
         return f"{head}: {what} differs, but no value surely from all others together."
     ratio = f"{what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}"
-    return (
-        f"{head}: {ratio}." if row["levels"] == 1 else f"{head}: {ratio}, the farthest of {row['levels']:.0f} compared."
-    )
+    farthest = "" if row["levels"] == 1 else f", the farthest of {row['levels']:.0f} compared"
+    return f"{head}: {ratio}{farthest}."
 
 
 def attribute_effects(
@@ -206,6 +207,7 @@ def attribute_effects(
     lonely = _outliers(log, outliers)
     of_nodes, shared = without_shared(log)
     sources = {"ttf": of_nodes, "ttr": log}
+    of_units = {*log.population.columns, *([] if log.lifetimes is None else log.lifetimes.columns)}  # not of events
     for measure in measures:
         if measure not in MEASURES:
             raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
@@ -217,7 +219,7 @@ def attribute_effects(
             continue  # a log of lifetimes has no counts
         if left != "failures":
             table = table[table["duration"] > 0.0].rename(columns={"duration": left})
-        names = [name for name in log.attributes if name in table.columns and name in _of_nodes(log)]
+        names = [name for name in log.attributes if name in table.columns and name in of_units]
         told = {row["attribute"] for row in rows}
         for name in [name for name in names if name not in told and not _compared(table, name)]:
             why = "all nodes have one value" if table[name].notna().any() else "no node has a value"
@@ -234,24 +236,7 @@ def attribute_effects(
             except RelfitError as error:
                 row["status"] = str(error)
             rows.append(row)
-    columns = (
-        "measure",
-        "attribute",
-        "system",
-        "model",
-        "coefficients",
-        "p",
-        "levels",
-        "term",
-        "reference",
-        "ratio",
-        "low",
-        "high",
-        "proportional_p",
-        "left_out",
-        "status",
-    )
-    effects = pd.DataFrame(rows, columns=list(columns))
+    effects = pd.DataFrame(rows, columns=["measure", *_OF, "model", *_ANSWER, "left_out", "status"])
     p = effects["p"].astype(float)
     adjusted = [pd.Series(adjusted_p(part.to_numpy()), part.index) for _, part in p.groupby(effects["measure"])]
     effects.insert(6, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
@@ -301,12 +286,6 @@ def _lone(table: pd.DataFrame, name: str, outliers: pd.MultiIndex) -> BoolArray:
     return (outlier & levels.map(few).eq(True)).to_numpy(dtype=np.bool_)
 
 
-def _of_nodes(log: FailureLog) -> list[str]:
-    """Attributes that a node or a unit has, not an event."""
-    tables = (log.population, *([] if log.lifetimes is None else [log.lifetimes]))
-    return [str(name) for table in tables for name in table.columns]
-
-
 def _fit(
     table: pd.DataFrame, left: str, name: str, model: str, level: float, of_nodes: pd.Series
 ) -> tuple[Regression, Regression, int]:
@@ -325,8 +304,8 @@ def _fit(
         covariate = f"{_DOUBLED}(`{name}`)" if by_doubling else f"`{name}`"
         fit = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters)
         return fit, fit, 1
-    levels = compared_levels(values, table, len(of_nodes))
-    reference = most_frequent(levels, of_nodes)
+    levels = _compared_levels(values, table, len(of_nodes))
+    reference = _most_frequent(levels, of_nodes)
     formula = f"{left} ~ `{name}`"
 
     def fitted(groups: pd.Series, against: str, at: float) -> Regression:
@@ -336,9 +315,60 @@ def _fit(
     fit, number_of_levels = fitted(levels, reference, level), levels.nunique()
     if number_of_levels == 2 or not fit.converged:
         return fit, fit, 1
-    farthest = farthest_level(levels, table, fit, reference)
-    two = levels.where(levels.isna() | (levels == farthest), REST)
-    return fit, fitted(two, REST, 1.0 - (1.0 - level) / number_of_levels), number_of_levels
+    farthest = _farthest_level(levels, table, fit, reference)
+    two = levels.where(levels.isna() | (levels == farthest), _REST)
+    return fit, fitted(two, _REST, 1.0 - (1.0 - level) / number_of_levels), number_of_levels
+
+
+def _compared_levels(values: pd.Series, table: pd.DataFrame, n_nodes: int) -> pd.Series:
+    """The level of each row, as text: rare ones are joined as `_REST`, or missing if they are few together.
+
+    A `RelfitError` for so many levels that they nearly name the nodes, and for one level.
+    """
+    counted = "observed" not in table
+    groups = values.astype(object).where(values.isna(), values.astype(str))
+    failures = table["failures" if counted else "observed"].astype(float).groupby(groups).sum()
+    nodes = table[["system", "node"]].astype(str).agg("/".join, axis=1).groupby(groups).nunique()
+    fewest = _FEWEST_COUNTED if counted else _FEWEST
+    rare = failures.index[(failures < _FEWEST) | (nodes < fewest)]
+    if len(nodes) > _LARGEST_SHARE * n_nodes:
+        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare")
+    if failures[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest:
+        groups = groups.where(~groups.isin(rare), _REST)
+    else:
+        groups = groups.where(~groups.isin(rare))
+    if groups.nunique() < 2:
+        raise RelfitError(f"only one level has {fewest} nodes and {_FEWEST} failures")
+    return groups
+
+
+def _most_frequent(levels: pd.Series, of_nodes: pd.Series) -> str:
+    """The level to which others are compared: that of most nodes, the first in natural order of equal ones.
+
+    It follows from the nodes of the log alone, so it is the same whatever is compared. `_REST` if it is a level.
+    """
+    names = sorted(levels.dropna().unique(), key=natural_key)
+    if _REST in names:
+        return _REST
+    size = of_nodes.dropna().astype(str).value_counts()
+    return str(max(names, key=lambda name: size.get(name, 0)))
+
+
+def _farthest_level(levels: pd.Series, table: pd.DataFrame, fit: Regression, reference: str) -> str:
+    """The level whose coefficient is most standard errors from the mean of all others in a fit of all levels."""
+    coefficients = {str(name).partition("[T.")[2].removesuffix("]"): b for name, b in fit.table["coefficient"].items()}
+    coefficients[reference] = 0.0
+    if fit.nodes is None:
+        information = table["observed"].astype(float)
+    else:
+        expected, rows = fit.nodes["expected"].to_numpy(), levels.notna() & (table["hours"] > 0.0)
+        information = pd.Series(expected / (1.0 + fit.dispersion * expected), levels.index[rows])
+    weight = information.groupby(levels).sum()
+    value = pd.Series(coefficients, dtype=float).reindex(weight.index)
+    others = weight.sum() - weight
+    apart = value - ((weight * value).sum() - weight * value) / others
+    distance: pd.Series = apart.abs() / np.sqrt(1.0 / weight + 1.0 / others)
+    return str(distance.drop(_REST, errors="ignore").idxmax())
 
 
 def _dated(values: pd.Series) -> bool:
@@ -359,15 +389,6 @@ def _row(fit: Regression, shown: Regression, levels: int) -> dict[str, object]:
     far = shown.table.iloc[0]
     term = str(far.name).partition("[T.")[2].removesuffix("]") or str(far.name)
     proportional = np.nan if fit.proportional is None else float(fit.proportional["p_adjusted"].min())
-    return {
-        "coefficients": len(fit.table),
-        "p": test.p,
-        "levels": levels,
-        "term": term,
-        "reference": far["reference"],
-        "ratio": far[ratio],
-        "low": far[f"{ratio}_low"],
-        "high": far[f"{ratio}_high"],
-        "proportional_p": proportional,
-        "status": "ok",
-    }
+    effect = far["reference"], far[ratio], far[f"{ratio}_low"], far[f"{ratio}_high"]
+    answer = zip(_ANSWER, (len(fit.table), test.p, levels, term, *effect, proportional), strict=True)
+    return {**dict(answer), "status": "ok"}

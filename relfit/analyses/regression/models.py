@@ -4,36 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import scipy
 
+from relfit.analyses.regression import design
 from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
 from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
-from relfit.analyses.regression.design import (
-    covariates_of,
-    matrix_of,
-    reference_of,
-    split,
-    suggestion,
-    without_keywords,
-)
-from relfit.analyses.regression.maximum import Estimate
-from relfit.analyses.regression.regression_results import Regression, Test
+from relfit.analyses.regression.regression_results import Estimate, Regression, Test
 from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import check_log
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 MODELS = (*TIME_MODELS, COUNT_MODEL)
 _COUNTS = "failures"
@@ -95,7 +83,7 @@ def regress(
     detail, scope
     """
     check_log(log)
-    left, _ = split(formula)
+    left, _ = design.split(formula)
     if left not in ("ttf", "ttr", _COUNTS):
         raise ArgumentError(
             f"{left!r} on the left side is not known",
@@ -134,24 +122,22 @@ def regression(
     The left side names the column of hours, or is ``failures``; `cluster` names columns, and `covariates` what the
     formula may name (all columns when left out); `dropped` are rows that were left out before.
     """
-    left, _ = split(formula)
+    left, _ = design.split(formula)
     counted = left == _COUNTS
     model = model or (COUNT_MODEL if counted else "cox")
     if model not in MODELS:
-        raise ArgumentError(f"unknown model {model!r}", remedy=suggestion(str(model), MODELS))
+        raise ArgumentError(f"unknown model {model!r}", remedy=design.suggestion(str(model), MODELS))
     if counted != (model == COUNT_MODEL):
         raise ArgumentError(
             f"the {model} model is not one of {'counts' if counted else 'times'}",
             remedy=f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}",
         )
     level_checked(level)
-    rows = _rows(
-        table.reset_index(drop=True), formula, model, list(cluster), reference or {}, covariates, dropped or {}
-    )
+    table = table.reset_index(drop=True)
+    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {})
     if counted:
-        clusters = (
-            rows.clusters if rows.n_clusters != len(rows.frame) else None
-        )  # a row per node: nothing to be robust to
+        # a row per node: nothing to be robust to
+        clusters = rows.clusters if rows.n_clusters != len(rows.frame) else None
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
         clusters = rows.clusters
@@ -188,11 +174,11 @@ def _rows(
     covariates: Sequence[str] | None,
     dropped: Mapping[str, int],
 ) -> _Rows:
-    left, right = split(formula)
+    left, right = design.split(formula)
     own = (left, "hours") if model == COUNT_MODEL else (left, "observed")
     for name in (*own, *keys):
         if name not in table.columns:
-            raise ArgumentError(f"no column {name!r}", remedy=suggestion(name, map(str, table.columns)))
+            raise ArgumentError(f"no column {name!r}", remedy=design.suggestion(name, map(str, table.columns)))
     reasons: dict[str, npt.NDArray[np.bool_]] = {}
     if model == COUNT_MODEL:
         hours, failures = (table[name].to_numpy(np.float64) for name in ("hours", left))
@@ -202,10 +188,8 @@ def _rows(
         hours, failures = data.durations, data.observed.astype(np.float64)
         zero = hours == 0.0
         if model != "cox" and (zero & data.observed).any():
-            raise ArgumentError(
-                f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model",
-                remedy="leave them out, or use the Cox model",
-            )
+            what = f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model"
+            raise ArgumentError(what, remedy="leave them out, or use the Cox model")
         reasons["censored at age zero"] = zero & ~data.observed
     reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
     usable, left_out = np.ones(len(table), dtype=bool), dict(dropped)
@@ -213,7 +197,7 @@ def _rows(
         left_out |= {reason: int((unusable & usable).sum())} if (unusable & usable).any() else {}
         usable &= ~unusable
     offered = covariates or [str(name) for name in table.columns if name not in own]
-    frame, missing = covariates_of(table[usable], right, reference, offered)
+    frame, missing = design.covariates_of(table[usable], right, reference, offered)
     left_out |= {f"no value of {name!r}": number for name, number in missing.items()}
     if not len(frame):
         reason = ", ".join(f"{number} with {reason}" for reason, number in left_out.items())
@@ -225,8 +209,8 @@ def _rows(
         if clusters.max() == 0:
             what = f"all {_noun(model)}s have one value of {', '.join(keys)}"
             raise ArgumentError(what, remedy="cluster by something else, or cluster=None")
-    frame, right = without_keywords(frame, right)
-    matrix = matrix_of(frame, right, failures[at], _noun(model))
+    frame, right = design.without_keywords(frame, right)
+    matrix = design.matrix_of(frame, right, failures[at], _noun(model))
     labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
     return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
 
@@ -252,7 +236,7 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         notes.append(f"{n_failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
     by = ", ".join(name for name in rows.keys if name != "system") or "system"
     notes += _notes_on_errors(n_clusters, k, by, _noun(model))
-    left, right = split(formula)
+    left, right = design.split(formula)
     nodes = None
     if fit.expected is not None:
         nodes = rows.labels.assign(failures=rows.failures.astype(np.int64), hours=rows.hours, expected=fit.expected)
@@ -311,7 +295,7 @@ def _table(
         columns = {"coefficient": coefficients, "standard_error": errors, "low": ends["_low"], "high": ends["_high"]}
         columns |= {f"{ratio}{end}": np.exp(value) for end, value in ends.items()}
     columns |= {"p": p, "p_adjusted": adjusted_p(p)}
-    references = [reference_of(name, frame) for name in names]
+    references = [design.reference_of(name, frame) for name in names]
     index = pd.Index(names, name="covariate", dtype=object)
     return pd.DataFrame(columns, index=index).assign(reference=pd.Series(references, index=index, dtype=object))
 

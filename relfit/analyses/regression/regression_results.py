@@ -1,12 +1,14 @@
-"""What a regression returns: `Regression`, its coefficients with their intervals, and the rates of nodes."""
+"""Results of regressions: those of the fitters of other packages in one form, checked, and `Regression` from them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
@@ -14,6 +16,49 @@ from relfit.base.units import HOURS_PER_YEAR
 
 _ALPHA = 0.05
 _NAMED = 5
+_NEAR = 1e-4  # half the squared distance to the maximum, in standard errors, below which a search has ended well
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """Coefficients of the covariates, then other parameters; ``rise`` is twice their gain in log-likelihood.
+
+    ``covariance`` takes rows as independent, ``robust`` is that of the standard errors. ``expected`` are the counts
+    that a model of counts expects, ``dispersion`` the variance of the rates beyond the covariates.
+    """
+
+    fitter: object
+    coefficients: FloatArray
+    covariance: FloatArray
+    robust: FloatArray
+    loglik: float
+    rise: float
+    converged: bool
+    remedy: str
+    notes: tuple[str, ...] = ()
+    proportional: pd.DataFrame | None = None
+    dispersion: float = np.nan
+    expected: FloatArray | None = None
+
+    def checked(self) -> Estimate:
+        """Without numbers where the search did not end at a maximum."""
+        if self.converged and self.rise > -2.0 * _NEAR:
+            return replace(self, rise=max(self.rise, 0.0))
+        none = np.full_like(self.covariance, np.nan)
+        note = "not converged: the search did not end at a maximum of the likelihood, so no numbers are given"
+        numbers: dict[str, Any] = dict.fromkeys(("loglik", "rise", "dispersion"), np.nan)
+        numbers |= {"coefficients": none[0], "covariance": none, "robust": none, "expected": None}
+        return replace(self, **numbers, converged=False, notes=(f"{note}; {self.remedy}", *self.notes))
+
+
+def at_maximum(coefficients: FloatArray, covariance: FloatArray, gradient: FloatArray) -> bool:
+    """Whether the gradient vanishes there (in standard errors) and the information is proper."""
+    if not all(np.isfinite(values).all() for values in (coefficients, covariance, gradient)):
+        return False
+    scale = np.sqrt(np.diag(covariance).clip(min=0.0))
+    if not (scale > 0.0).all() or np.linalg.eigvalsh(covariance / np.outer(scale, scale))[0] <= 0.0:
+        return False
+    return bool(gradient @ covariance @ gradient < 2.0 * _NEAR)
 
 
 @dataclass(frozen=True)
@@ -97,11 +142,8 @@ class Regression(Result):
     def headline(self) -> str:
         """What was fitted to how many rows, and whether the covariates matter."""
         test, by = (self.likelihood_ratio, "likelihood ratio") if self.n_clusters is None else (self.wald, "Wald")
-        p = (
-            f"{p_value(test.p)} ({by}) for all covariates together"
-            if np.isfinite(test.p)
-            else "no test of all covariates"
-        )
+        tested = f"{p_value(test.p)} ({by}) for all covariates together"
+        p = tested if np.isfinite(test.p) else "no test of all covariates"
         rows = f"in {count(self.n_rows, 'duration')}" if self.nodes is None else f"of {count(self.n_rows, 'node')}"
         return f"{self.formula} ({self.model}): {count(self.n_failures, 'failure')} {rows}, {p}."
 
@@ -146,9 +188,8 @@ class Regression(Result):
         """
         if self.nodes is None:
             problem = "is one of times" if self.converged else "did not converge"
-            raise ArgumentError(
-                f"{self.formula} {problem}, so there are no rates of nodes", remedy="regress 'failures ~ ...'"
-            )
+            what = f"{self.formula} {problem}, so there are no rates of nodes"
+            raise ArgumentError(what, remedy="regress 'failures ~ ...'")
         years, expected = self.nodes["hours"] / HOURS_PER_YEAR, self.nodes["expected"]
         weight = expected * self.dispersion / (1.0 + expected * self.dispersion)
         rate = ((1.0 - weight) * expected + weight * self.nodes["failures"]) / years

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,6 @@ from scipy import special
 
 from relfit.analyses.screening._incidents import incidents as join_records
 from relfit.analyses.screening.burst_likelihoods import BurstFit, after, fitted, log_ratios, spells
-from relfit.analyses.screening.bursts_results import BURST, WEEKS, Bursts
 from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.tallies import need_dates
@@ -29,12 +28,12 @@ from relfit.base.arguments import one_whole, share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
+from relfit.base.results import Result
+from relfit.base.text import duration, interval
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _DELAYS = np.array([0.1, 0.3, 1.0, 3.0, 10.0])  # days
 _LAGS = np.array([0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0])  # days, that are counted
@@ -45,6 +44,64 @@ _LATELY, _OWN = np.array([30.0, 90.0]), (10.0, 30.0, 100.0, 300.0)  # days; inci
 _BLOCK, _IN_BLOCK = 20.0, 20.0  # days and incidents within which labels are shuffled, at least
 _ROUNDS = 3  # of fits, each with the background of the one before
 _TRIED = 0.1  # branching of the ratio that is compared with that of shuffled labels
+_BURST, _WEEKS = "after one another", "good and bad weeks"
+
+
+class Bursts(Result):
+    """Whether incidents come after one another.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per scope: ``scope`` ("node": the same node again; the rack: another node of the same rack; "whole":
+        incidents elsewhere in the system), ``incidents``, ``branching`` (further incidents that one brings on average)
+        with its interval ``low``, ``high``, ``mean_delay`` (hours), ``following`` (share of incidents that others
+        brought), ``p``, ``p_weeks`` (of good and bad weeks; for "whole" only), ``kind``: ``"steady"``,
+        ``"after one another"``, ``"good and bad weeks"``, or ``"no answer"`` of fewer than ten incidents, one place, or
+        a clock too coarse for all delays.
+    by_delay : pandas.DataFrame
+        Incidents that came after another, by scope and delay: ``counted``, and ``expected`` without bursts.
+    level, alpha : float
+        Of the confidence intervals; size of each test.
+    """
+
+    table: pd.DataFrame
+    by_delay: pd.DataFrame
+    level: float
+    alpha: float
+
+    _frame = "table"
+
+    @property
+    def depends(self) -> bool | None:
+        """Whether incidents of any scope come after one another; None where no scope has an answer."""
+        kinds = self.table.loc[self.table["kind"] != "no answer", "kind"]
+        return bool((kinds == _BURST).any()) if len(kinds) else None
+
+    @property
+    def headline(self) -> str:
+        """Which scopes have bursts, how large, and which have none."""
+        rows = self.table[self.table["kind"] != "no answer"]
+        if not len(rows):
+            return "Too few incidents to tell whether they come after one another."
+        names = {"node": "of the same node", "whole": "elsewhere in the system"}
+        parts = []
+        for scope, branching, low, high, delay in zip(
+            *(rows.loc[rows["kind"] == _BURST, name] for name in ("scope", "branching", "low", "high", "mean_delay")),
+            strict=True,
+        ):
+            value = interval(*(f"{x:.2f}" for x in (branching, low, high)))
+            who = names.get(scope, f"of other nodes of the {scope}")
+            parts.append(f"{value} {who}, {duration(delay)} later on average")
+        text = [f"An incident brings further ones: {'; '.join(parts)}"] if parts else []
+        if (rows["kind"] == _WEEKS).any():
+            text.append("The whole system has good and bad weeks, beyond which its incidents bring no further ones")
+        plain = {"node": "single nodes", "whole": "the whole system"}
+        calm = [plain.get(scope, f"{scope}s") for scope in rows.loc[rows["kind"] == "steady", "scope"]]
+        if calm:
+            listed = " and ".join([", ".join(calm[:-1]), calm[-1]] if calm[:-1] else calm)
+            text.append(f"Those of {listed} bring none" if parts else f"Incidents of {listed} bring no further ones")
+        return ". ".join(text) + "."
 
 
 @made_once
@@ -106,7 +163,7 @@ def bursts(
             answer, pairs = _of_whole(part, delays, level, alpha, brought)
         else:
             answer, pairs, own = _of_labels(part, delays, level, alpha, n_resamples, generator)
-            if answer["kind"] == BURST:
+            if answer["kind"] == _BURST:
                 brought[used] += own
         rows.append(row | answer)
         counted.append(pairs.assign(scope=scope, incidents=used.size))
@@ -170,7 +227,7 @@ def _of_labels(
     p = _p_of(gain, delays.size)
     if p <= alpha:
         p = max(p, _p_shuffled(line.time, label, inner, long_run * rate, delays, block, n_resamples, rng))
-    kind = BURST if p <= alpha else "steady"
+    kind = _BURST if p <= alpha else "steady"
     pairs = _by_lag(line.time, label, inner, system, portion * counts)
     counted = float(counts.mean())
     fit = replace(fit, branching=counted * fit.branching, low=counted * fit.low, high=counted * fit.high)
@@ -260,7 +317,7 @@ def _of_whole(
     if _p_of(top - steady - fit.gain, len(cuts)) <= alpha:  # bursts beside good and bad weeks
         fit = other
     p_weeks = _p_of(none - steady, len(cuts))
-    kind = BURST if p <= alpha else WEEKS if p_weeks <= alpha else "steady"
+    kind = _BURST if p <= alpha else _WEEKS if p_weeks <= alpha else "steady"
     of_others = fit.branching * excess[:, fit.delay]
     following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
     pairs = _by_lag(line.time, label, inner, line.system, None)
@@ -273,17 +330,9 @@ def _of_whole(
 
 def _answer(fit: BurstFit, delays: FloatArray, follow: float, p: float, p_weeks: float, kind: str) -> dict[str, Any]:
     """One row of the table."""
-    low = fit.low if kind == BURST else 0.0
-    return {
-        "branching": fit.branching,
-        "low": low,
-        "high": fit.high,
-        "mean_delay": 24.0 * delays[fit.delay],
-        "following": follow,
-        "p": p,
-        "p_weeks": p_weeks,
-        "kind": kind,
-    }
+    low = fit.low if kind == _BURST else 0.0
+    about = {"branching": fit.branching, "low": low, "high": fit.high, "mean_delay": 24.0 * delays[fit.delay]}
+    return {**about, "following": follow, "p": p, "p_weeks": p_weeks, "kind": kind}
 
 
 def _by_lag(

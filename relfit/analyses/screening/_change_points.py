@@ -12,26 +12,17 @@ be steady. Periods whose rates differ too little to matter are joined.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.analyses.screening import segmentation
 from relfit.analyses.screening._incidents import incidents
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.periods import FEWEST, LEAST_SHARE, ChangePoints, Period
-from relfit.analyses.screening.segmentation import (
-    Renewals,
-    dispersions,
-    excess,
-    gain_of,
-    merged,
-    null_gains,
-    segments,
-    thinned,
-)
 from relfit.analyses.screening.tallies import need_dates
 from relfit.base.arguments import durations, one_whole, share
 from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
@@ -39,12 +30,9 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import watched_of
 from relfit.log.tables import made_once, places_of_pairs
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 _SHORTEST = 720.0  # hours of a period
 _SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
@@ -124,30 +112,28 @@ def change_points(
     exposure = np.diff(nodes.hours_until(edges) if countable else edges / NANOSECONDS_PER_HOUR)
     if of == "incidents":
         joined = incidents(log) if joined is None and len(log.events) else joined
-        when = np.zeros(0, np.int64) if joined is None else nanoseconds(joined.table["start"])
-        row = np.zeros(0, np.int64) if joined is None else joined.first_records
+        when = row = np.zeros(0, np.int64)
+        if joined is not None:
+            when, row = nanoseconds(joined.table["start"]), joined.first_records
     else:
         row = np.flatnonzero(~log.events["start_cut"].to_numpy(dtype=bool))
         when = nanoseconds(log.events["start"].iloc[row])
     counts, unwatched = _counts(when, edges, exposure)
     smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
-    dispersion = excess(counts, exposure, smallest)
+    dispersion = segmentation.excess(counts, exposure, smallest)
     strongest, uneven = np.nan, (np.nan, np.nan)
     if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan
     else:
         # an incident belongs to the node of its first record, or to the system
-        owner = (
-            places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
-            if nodes.n_groups
-            else np.full(row.size, -1)
-        )
+        owner = np.full(row.size, -1)
+        if nodes.n_groups:
+            owner = places_of_pairs(log.events[["system", "node"]].iloc[row], nodes.groups)
         owner = np.where(owner < 0, nodes.n_groups, owner)
         entered, left = np.append(nodes.entered, edges[0]), np.append(nodes.left, edges[-1])
-        renewals = Renewals.of(when, owner, entered, left, _MOST_DRAWN)
-
+        renewals = segmentation.Renewals.of(when, owner, entered, left, _MOST_DRAWN)
         spans = np.maximum(np.round(np.array(_SPANS) / (log.window.hours / count)), 1.0).astype(np.int64)
         by_chance: list[FloatArray] = []
 
@@ -155,20 +141,24 @@ def change_points(
             place = (renewals.drawn(generator) - edges[0]) * (count / (edges[-1] - edges[0]))
             number = np.bincount(np.clip(place.astype(np.int64), 0, count - 1), minlength=count)
             number = np.where(exposure > 0.0, number, 0)
-            by_chance.append(dispersions(number, exposure, np.array([0, count]), spans))
+            by_chance.append(segmentation.dispersions(number, exposure, np.array([0, count]), spans))
             return number
 
-        best = gain_of(*thinned(counts, exposure, smallest)) / dispersion
-        gains, strongest = null_gains(drawn, exposure, smallest, best, n_resamples, rng)
+        best = segmentation.gain_of(*segmentation.thinned(counts, exposure, smallest)) / dispersion
+        gains, strongest = segmentation.null_gains(drawn, exposure, smallest, best, n_resamples, rng)
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
-        cuts = merged(segments(counts, exposure, used * dispersion, smallest), counts, exposure, least_change)
+
+        def cut_for(scatter: float) -> IntArray:
+            every = segmentation.segments(counts, exposure, used * scatter, smallest)
+            return segmentation.merged(every, counts, exposure, least_change)
+
+        cuts = cut_for(dispersion)
         # bursts and spells longer than neighbouring bins: what the periods leave from month to month scatters more
         chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
-        month = float((dispersions(counts, exposure, cuts, spans) / chance).max())
+        month = float((segmentation.dispersions(counts, exposure, cuts, spans) / chance).max())
         if cuts.size > 2 and month > dispersion:
             dispersion = month
-            again = segments(counts, exposure, used * dispersion, smallest)
-            cuts = merged(again, counts, exposure, least_change)
+            cuts = cut_for(dispersion)
         uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
@@ -179,31 +169,17 @@ def change_points(
     stable = _to_use(long, time, number)
     names = _names(rate, stable, bool(stable > 0 and long[stable - 1]), least_change)
     dates = pd.to_datetime(edges, utc=True).as_unit("ns").tz_convert(first.tz)
-    stamps = dates[cuts]
-    starts, ends = [first, *stamps[1:-1]], [*stamps[1:-1], last]
+    inner = dates[cuts[1:-1]]
+    starts, ends = [first, *inner], [*inner, last]
     limits = _limits_of_cuts(cuts, counts, exposure, dispersion, level)
-    lowest = [first, *dates[limits[:, 0]]]
-    highest = [first, *dates[limits[:, 1]]]
+    lowest, highest = ([first, *dates[limits[:, i]]] for i in range(2))
     per = ["node-year" if countable else "year"] * number.size
     numbers = (values.tolist() for values in (number, time, rate, low, high))
     each = zip(starts, ends, lowest, highest, names, *numbers, per, strict=True)
     periods = tuple(Period(*values) for values in each)
-    return ChangePoints(
-        periods,
-        stable,
-        of,
-        used,
-        dispersion,
-        strongest,
-        level,
-        edges,
-        counts,
-        exposure,
-        "ok" if total >= FEWEST else "too_few",
-        least_change,
-        unwatched,
-        *uneven,
-    )
+    bins, status = (edges, counts, exposure), "ok" if total >= FEWEST else "too_few"
+    tested = of, used, dispersion, strongest, level
+    return ChangePoints(periods, stable, *tested, *bins, status, least_change, unwatched, *uneven)
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
@@ -241,7 +217,7 @@ def _uneven(
     alpha: float,
 ) -> tuple[float, float]:
     """Span in hours over which counts vary most beyond random logs, and by how many times; NaN where over none."""
-    seen, drawn = dispersions(counts, exposure, cuts, spans), np.array(by_chance)
+    seen, drawn = segmentation.dispersions(counts, exposure, cuts, spans), np.array(by_chance)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
     each = counts.sum() / counts.size * spans

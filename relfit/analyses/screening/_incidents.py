@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +23,9 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ordering import order_in_groups
 from relfit.base.sealed import seal_frame
 from relfit.base.units import NANOSECONDS_PER_HOUR, hours, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, node_values, of_whole_system, unknown_scope, watched_of
 from relfit.log.tables import POPULATION_COLUMNS, group_codes, made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 _NOT_A_PLACE = {"start", "end", "line", "duration", *POPULATION_COLUMNS} - {"system", "node"}
 _SYSTEM_SHARE = 0.5  # of its nodes, from which an incident is one of the system
@@ -85,9 +81,8 @@ def incidents(
         raise ArgumentError("this log holds lifetimes and has no events to join")
     width = None if window is None else hours(window)
     if width is not None and not 0.0 <= width < _LONGEST_WINDOW:
-        raise ArgumentError(
-            f"a window of {window!r} is not possible", remedy="give a duration of zero or more, as in '5min'"
-        )
+        what = f"a window of {window!r} is not possible"
+        raise ArgumentError(what, remedy="give a duration of zero or more, as in '5min'")
     level_checked(level)
     group_name = group if group is not None else next((name for name in _RACKS if name in log.attributes), None)
     columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
@@ -118,18 +113,9 @@ def incidents(
     table["scope"] = _scopes(table, of_group, of_system, number, log, group_name)
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = number
-    return Incidents(
-        seal_frame(table),
-        windows,
-        incident,
-        place,
-        group_name,
-        _exposure(log, group_name),
-        level,
-        nowhere,
-        int(under_way.sum()),
-        unknown_scope(log),
-    )
+    exposure, notes = _exposure(log, group_name), unknown_scope(log)
+    about = place, group_name, exposure, level, nowhere, int(under_way.sum()), notes
+    return Incidents(seal_frame(table), windows, incident, *about)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +224,8 @@ def _with_neighbours(
 ) -> tuple[IntArray, IncidentWindow]:
     """Incidents after those of several units are joined with what is soon before or after; and the window for that."""
     points, order = records.points(number, level, unit)
-    several = (_units(number, unit) > 1)[order]
+    pairs = np.unique(np.stack([number, unit]), axis=1)
+    several = (np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1) > 1)[order]
     last = window_of_groups(points, several, window, step, share)
     reach = last * step / NANOSECONDS_PER_HOUR
     if not reach > window.hours:
@@ -247,12 +234,6 @@ def _with_neighbours(
     near = (apart >= 0) & (apart <= last * step + step // 2) & points.beside(several)
     left = window.incidents - int(near.sum())
     return _merged(number, order, near), replace(window, group_hours=reach, incidents=left)
-
-
-def _units(number: IntArray, unit: IntArray) -> IntArray:
-    """How many different units each incident has."""
-    pairs = np.unique(np.stack([number, unit]), axis=1)
-    return np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1)
 
 
 def _codes(log: FailureLog, events: pd.DataFrame, place: str) -> tuple[IntArray, pd.Index]:

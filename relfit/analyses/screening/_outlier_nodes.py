@@ -8,7 +8,7 @@ has more of them, than in random logs of equal nodes.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,12 +26,10 @@ from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, interval_ends, number, p_value, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import outages_of
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 OFTEN = 3.0  # times the mean rate, from which a node is an outlier where rates vary continuously
 _LEAST_RATIO, _MOST_BAD = 2.0, 0.5  # what a class of bad nodes has at least, and at most of the nodes
@@ -268,21 +266,16 @@ def _classes(
     tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
     of_bad = np.bincount(code, np.where(bad[code], posterior, 0.0) * lives.n_failures, systems.size)
     with np.errstate(all="ignore"):
-        ends: dict[str, list[FloatArray]] = {
-            "fraction": [
-                np.asarray(special.betaincinv(number_bad + 0.5, models.nodes - number_bad + 0.5, t), np.float64)
-                for t in tails
-            ],
-            "ratio": _around(models.ratio, scatter / of_bad + scatter / (models.failures - of_bad), level),
-            "rate": _around(rate, scatter / (models.failures - of_bad), level),
-        }
-    for name, value in (("fraction", models.fraction), ("ratio", models.ratio), ("rate", rate)):
-        for end, numbers in (("", value), ("_low", ends[name][0]), ("_high", ends[name][1])):
-            table[f"{name}{end}"] = np.where(bad, numbers, np.nan)
+        of_good = scatter / (models.failures - of_bad)
+        shares = [special.betaincinv(number_bad + 0.5, models.nodes - number_bad + 0.5, t) for t in tails]
+        ratios, rates = _around(models.ratio, scatter / of_bad + of_good, level), _around(rate, of_good, level)
+    for name, numbers in (("fraction", [models.fraction, *shares]), ("ratio", ratios), ("rate", rates)):
+        for end, value in zip(("", "_low", "_high"), numbers, strict=True):
+            table[f"{name}{end}"] = np.where(bad, value, np.nan)
     return table, posterior
 
 
 def _around(value: FloatArray, variance: FloatArray, level: float) -> list[FloatArray]:
-    """Interval of a value whose logarithm has this variance."""
+    """A value whose logarithm has this variance, and its interval."""
     far = normal_quantile(level) * np.sqrt(variance)
-    return [value * np.exp(-far), value * np.exp(far)]
+    return [value, value * np.exp(-far), value * np.exp(far)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -13,11 +11,9 @@ from relfit.base.arrays import FloatArray
 from relfit.base.results import Result
 from relfit.base.text import duration, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import clock_step, outages_of, timed_repairs
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _HOURS = ("0 to 6", "6 to 12", "12 to 18", "18 to 24")
@@ -116,10 +112,8 @@ def repair_clock(log: FailureLog) -> RepairClock:
     day, block = clock.dayofweek.to_numpy(), clock.hour.to_numpy() // 6
     date = clock.tz_localize(None).normalize().as_unit("ns").astype("int64").to_numpy()
     p, tables = [], []
-    for name, labels, group, observation in (
-        ("weekday", _DAYS, day, date),
-        ("hours", _HOURS, block, date + block),
-    ):
+    both = (("weekday", _DAYS, day, date), ("hours", _HOURS, block, date + block))
+    for name, labels, group, observation in both:
         first = np.sort(np.unique(observation, return_index=True)[1])
         of_group = [hours[rows[first]][group[first] == g] for g in range(len(labels))]
         p.append(kruskal_wallis([values for values in of_group if values.size >= _FEWEST]))

@@ -9,7 +9,7 @@ lognormals do not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,9 @@ from relfit.base.results import Result, key_columns
 from relfit.base.text import duration, percent
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
+from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 MODELS = ("hyperexponential2", "lognormal2")
 ONE_CLASS = ("exponential", "lognormal", "weibull", "gamma", "loglogistic", "inverse_gaussian")
@@ -363,16 +360,12 @@ def _fit(
 
 def _quantities(mixture: _Mixture, free: FloatArray, level: float) -> FloatArray:
     """Estimates and Wald intervals on the log or logit scale, shape (5 quantities, 3, groups)."""
-    centre, step, k = _derived(free, mixture.exponential), 1e-5, mixture.k
+    step, derived = 1e-5, partial(_derived, exponential=mixture.exponential)
+    centre = derived(free)
     centre[:, 1:4] = mixture.observed_means(free)
     information = -derivatives(mixture, free, np.full(free.shape, 1e-3))[2]
-    slope = np.stack(
-        [
-            (_derived(free + e, mixture.exponential) - _derived(free - e, mixture.exponential)) / (2.0 * step)
-            for e in step * np.eye(k)
-        ],
-        axis=-1,
-    )
+    moves = step * np.eye(mixture.k)
+    slope = np.stack([(derived(free + e) - derived(free - e)) / (2.0 * step) for e in moves], axis=-1)
     with np.errstate(all="ignore"):
         error = np.sqrt(np.einsum("gqi,gij,gqj->gq", slope, np.linalg.pinv(information), slope))
         ends = np.stack([centre, *(centre + sign * normal_quantile(level) * error for sign in (-1.0, 1.0))])

@@ -7,8 +7,6 @@ repeats.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 from scipy import special
@@ -22,11 +20,9 @@ from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
 from relfit.base.text import count, duration
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
 from relfit.log.tables import made_once
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _LATELY = pd.Timedelta(days=90)  # before the end of the log: a repeat since then is going on
 _CHAIN = 4  # repeats in a row that are tested together
@@ -184,17 +180,9 @@ def _failures(log: FailureLog, joined: Incidents) -> tuple[pd.DataFrame, FloatAr
     stated = table["cause"].astype(object).where(table["cause"].notna(), NOT_STATED).astype(str)
     start = nanoseconds(table["start"])
     end = np.where(table["end"].notna(), nanoseconds(table["end"]), start)
-    failures = pd.DataFrame(
-        {
-            "system": labels.get_level_values(0)[code].astype(str),
-            "node": labels.get_level_values(-1)[code].astype(str),
-            "cause": stated.to_numpy(object),
-            "code": code,
-            "start": table["start"].to_numpy(),
-            "at": start,
-            "end": end,
-        }
-    )
+    system, node = (labels.get_level_values(level)[code].astype(str) for level in (0, -1))
+    failures = pd.DataFrame({"system": system, "node": node, "cause": stated.to_numpy(object), "code": code})
+    failures = failures.assign(start=table["start"].to_numpy(), at=start, end=end)
     failures["kind"] = failures.groupby(["system", "cause"], sort=False).ngroup()
     watched = watched_of(log)
     of_node, systems = pd.factorize(watched.groups.get_level_values(0).astype(str))
@@ -224,9 +212,8 @@ def _pairs(failures: pd.DataFrame, size: FloatArray) -> pd.DataFrame:
     before = at[later - 1] >= since  # no end is known: the failure itself is at that instant
     spent = np.maximum(chance[last] - chance[first] - np.where(before, own[later - 1], 0.0), own[later])
     among = np.maximum(last - first - before, 1)
-    turn = np.arange(later.size) - np.maximum.accumulate(
-        np.where(np.diff(later, prepend=-2) > 1, np.arange(later.size), 0)
-    )
+    number = np.arange(later.size)
+    turn = number - np.maximum.accumulate(np.where(np.diff(later, prepend=-2) > 1, number, 0))
     frame = failures.iloc[later][["system", "node", "cause", "start"]].reset_index(drop=True)
     return frame.assign(
         before=failures["start"].to_numpy()[later - 1],

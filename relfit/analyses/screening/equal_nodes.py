@@ -7,19 +7,16 @@ fleet of equal nodes with a heavy tail: of all nodes together (the score test of
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting import fit
+from relfit.fitting.families.base import Family
 from relfit.fitting.goodness_of_fit import spent_hazards
 from relfit.log.lifedata import LifeData
-
-if TYPE_CHECKING:
-    from relfit.fitting.families.base import Family
-
 
 _FAMILIES = ("weibull", "gamma", "lognormal")
 _ALIKE = 1.25  # failures in random logs relative to those seen

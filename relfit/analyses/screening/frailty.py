@@ -79,11 +79,17 @@ def renewal_models(
     rate = np.divide(failures, data.sums(data.hours), out=np.zeros(size), where=data.sums(data.hours) > 0.0)
     for name in ("spread", "classes"):
         loglik[name] = np.fmax(loglik[name], loglik["equal"])
-    bic = _bic(loglik, looked.sums(np.ones(looked.code.size)))
-    described, alike = _unequal(bic), bic["equal"] <= np.fmin(bic["spread"], bic["classes"])
+    log_nodes = np.log(np.maximum(looked.sums(np.ones(looked.code.size)), 1.0))
+    bic = {name: _FREE[name] * log_nodes - 2.0 * value for name, value in loglik.items()}
+    with np.errstate(invalid="ignore"):
+        gain = bic["spread"] - bic["classes"]
+    unequal = np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread"))
+    described, alike = unequal.astype(object), bic["equal"] <= np.fmin(bic["spread"], bic["classes"])
     # one node among many gains less than BIC asks for: the test decides
     gains = np.fmax(loglik["spread"], loglik["classes"]) - loglik["equal"] >= _LEAST_GAIN
-    p = _tested(lives, code, (failures >= _FEWEST) & (gains | ~alike), n_resamples, generator)
+    p, tested = np.full(size, np.nan), (failures >= _FEWEST) & (gains | ~alike)
+    for group in np.flatnonzero(tested) if n_resamples else ():  # systems, not nodes
+        p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, generator)
     chance = (failures < _FEWEST) | (p > _SIZE) | (alike & np.isnan(p))
     described[chance] = "equal"
     classes = (described == "two_classes") & best["classes"].converged
@@ -111,49 +117,12 @@ def renewal_models(
     two = best["classes"].free
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.exp(np.log1p(np.exp(two[:, 3])) / np.exp(two[:, 0]))  # of long-run rates, not of hazards
-    return RenewalModels(
-        pd.RangeIndex(size, name="group"),
-        data.sums(np.ones(code.size)).astype(np.int64),
-        failures.astype(np.int64),
-        limits[:, 0],
-        limits[:, 1],
-        limits[:, 2],
-        np.where(best["classes"].converged, special.expit(two[:, 2]), np.nan),
-        np.where(best["classes"].converged, ratio, np.nan),
-        pd.DataFrame(loglik),
-        described,
-        p,
-        status,
-        covariance,
-        code,
-        data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan)),
-        level,
-    )
-
-
-def _bic(loglik: dict[str, FloatArray], nodes: FloatArray) -> dict[str, FloatArray]:
-    """The Bayesian information criterion of each model in every group."""
-    return {name: _FREE[name] * np.log(np.maximum(nodes, 1.0)) - 2.0 * value for name, value in loglik.items()}
-
-
-def _unequal(bic: dict[str, FloatArray]) -> npt.NDArray[np.object_]:
-    """What describes each group best by BIC, if its nodes are unequal."""
-    with np.errstate(invalid="ignore"):
-        gain = bic["spread"] - bic["classes"]
-    return np.where(np.abs(gain) < _CLEAR, "either", np.where(gain > 0.0, "two_classes", "spread")).astype(object)
-
-
-def _tested(
-    lives: LifeData, code: IntArray, asked: BoolArray, n_resamples: int, rng: np.random.Generator
-) -> FloatArray:
-    """P-value of equal nodes in the groups that are asked about; NaN in the others."""
-    p = np.full(asked.size, np.nan)
-    for group in np.flatnonzero(asked) if n_resamples else ():  # systems, not nodes
-        p[group] = equal_nodes_p(lives.take(np.flatnonzero(code == group).tolist()), n_resamples, rng)
-    return p
-
-
-# ------------------------------------------------------------------ likelihoods
+    fraction, ratio = (np.where(best["classes"].converged, each, np.nan) for each in (special.expit(two[:, 2]), ratio))
+    nodes = data.sums(np.ones(code.size)).astype(np.int64)
+    numbers = nodes, failures.astype(np.int64), limits[:, 0], limits[:, 1], limits[:, 2], fraction, ratio
+    posterior = data.posterior(limits[:, :, 1], np.where(classes[:, None], two[:, 2:], np.nan))
+    chosen = pd.DataFrame(loglik), described, p, status, covariance, code, posterior
+    return RenewalModels(pd.RangeIndex(size, name="group"), *numbers, *chosen, level)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,6 +140,7 @@ class _Lives:
     never: FloatArray  # time of a node that was in progress and never failed, zero for other nodes
     hours: FloatArray
     unit: FloatArray
+    model: str = ""  # of the log-likelihood that is maximised
 
     @classmethod
     def of(cls, lives: LifeData, code: IntArray, size: int) -> _Lives:
@@ -188,19 +158,10 @@ class _Lives:
         never = stationary & ~lives.observed
         with np.errstate(divide="ignore"):
             log = np.where(lives.observed & ~stationary, np.log(time), 0.0)
-        return cls(
-            np.where(never, 0.0, time),
-            entry,
-            lives.offsets,
-            code,
-            size,
-            by_node(lives.observed),
-            by_node(lives.observed & stationary),
-            by_node(log),
-            by_node(np.where(never, time, 0.0)),
-            by_node(lives.durations - entry * unit[code[node]]),
-            unit,
-        )
+        failed, under_way = by_node(lives.observed), by_node(lives.observed & stationary)
+        unseen, hours = by_node(np.where(never, time, 0.0)), by_node(lives.durations - entry * unit[code[node]])
+        times = np.where(never, 0.0, time), entry, lives.offsets
+        return cls(*times, code, size, failed, under_way, by_node(log), unseen, hours, unit)
 
     def take(self, positions: IntArray) -> _Lives:
         """Some of the groups."""
@@ -230,6 +191,11 @@ class _Lives:
         flat = np.atleast_2d(values)
         out = np.stack([np.bincount(self.code, row, self.n_groups) for row in flat]).astype(np.float64)
         return out.reshape(*values.shape[:-1], self.n_groups)
+
+    def __call__(self, free: FloatArray) -> FloatArray:
+        """Log-likelihood of the model by group, for `relfit.base.numeric.newton.maximise`."""
+        loglik = self.sums(self.loglik(self.model, free))
+        return np.where(np.isfinite(loglik), loglik, -np.inf)
 
     def hazards(self, shape: FloatArray) -> FloatArray:
         """Sum of ``time**shape - entry**shape`` over each node's lives; shape (trials, groups) to (trials, nodes)."""
@@ -325,24 +291,6 @@ def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
     return np.asarray(special.betainc(k, 1.0 / b, k / (k + c)))
 
 
-class _Objective:
-    """The log-likelihood of one model by group, for `relfit.base.numeric.newton.maximise`."""
-
-    def __init__(self, data: _Lives, name: str) -> None:
-        self.data, self.name = data, name
-
-    @property
-    def n_groups(self) -> int:
-        return self.data.n_groups
-
-    def take(self, positions: IntArray) -> _Objective:
-        return _Objective(self.data.take(positions), self.name)
-
-    def __call__(self, free: FloatArray) -> FloatArray:
-        loglik = self.data.sums(self.data.loglik(self.name, free))
-        return np.where(np.isfinite(loglik), loglik, -np.inf)
-
-
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     """The maximum in every group; not converged in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
@@ -351,9 +299,9 @@ def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
         "spread": [(np.log(0.3),)],
         "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
     }
-    part = data.take(usable)
+    part = replace(data.take(usable), model=name)
     begun = [np.tile([0.0, 0.0, *further], (usable.size, 1)) for further in starts[name]]
-    best, *others = at_once([partial(maximise, _Objective(part, name), at, iterations=_ITERATIONS) for at in begun])
+    best, *others = at_once([partial(maximise, part, at, iterations=_ITERATIONS) for at in begun])
     for trial in others:
         better = trial.converged & ~(best.converged & (best.value >= trial.value))
         best.take_over(better, trial, better)

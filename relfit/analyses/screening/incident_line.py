@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,8 @@ from relfit.analyses.screening.segmentation import excess, segments
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, node_values, watched_of
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
 
 _DAY = 24.0 * NANOSECONDS_PER_HOUR
 _APART = 1000.0  # days between two systems, after which the first has no effect
@@ -27,29 +24,18 @@ _OUT = 10  # days next to an incident that do not count in the choice of the hal
 
 @dataclass(frozen=True, eq=False)
 class IncidentLine:
-    """Incidents in the order of system and time.
+    """Incidents in the order of system and time; a system begins long after the one before it has ended.
 
-    Attributes
-    ----------
-    time : ndarray, shape (incidents,)
-        Days; a system begins long after the one before it has ended.
-    system, node, rack : ndarray of int
-        -1 where an incident hit several nodes or racks, or none.
-    cycle : ndarray
-        The rate at this hour relative to the mean.
-    exposure : ndarray, shape (systems, days)
-        Nodes watched on each day times the rate on this day of the week, relative to the mean.
-    ends : ndarray, shape (systems, 2)
-        Days at which the log of each system begins and ends.
+    The exposure is nodes watched on each day times the rate on this day of the week, relative to the mean.
     """
 
-    time: FloatArray
+    time: FloatArray  # days
     system: IntArray
-    node: IntArray
-    rack: IntArray
-    cycle: FloatArray
-    exposure: FloatArray
-    ends: FloatArray
+    node: IntArray  # -1 where an incident hit several nodes, or none
+    rack: IntArray  # likewise
+    cycle: FloatArray  # the rate at this hour relative to the mean
+    exposure: FloatArray  # shape (systems, days)
+    ends: FloatArray  # days at which the log of each system begins and ends, shape (systems, 2)
 
     @classmethod
     def of(cls, log: FailureLog, joined: Incidents) -> IncidentLine:
@@ -64,9 +50,8 @@ class IncidentLine:
         offset = (days + _APART) * np.arange(len(names))
         time = (nanoseconds(table["start"]) - origin) / _DAY + offset[system]
         local = table["start"].dt.tz_convert(zone)
-        of_hour, of_day = (
-            _shrunk(np.bincount(part, minlength=size)) for part, size in ((local.dt.hour, 24), (local.dt.dayofweek, 7))
-        )
+        clock = ((local.dt.hour, 24), (local.dt.dayofweek, 7))
+        of_hour, of_day = (_shrunk(np.bincount(part, minlength=size)) for part, size in clock)
         exposure = _watched(log, names, origin, days, begin, end) * of_day[(midnight.dayofweek + np.arange(days)) % 7]
         node, rack = _places(log, joined)
         order = np.argsort(time, kind="stable")
@@ -94,9 +79,8 @@ class IncidentLine:
         day = np.clip((self.time - (days + _APART) * self.system).astype(np.int64), 0, days - 1)
         counts = np.bincount(self.system * days + day, minlength=number * days).reshape(number, days).astype(np.float64)
         exposure = np.where((counts > 0.0) & (self.exposure <= 0.0), 1.0, self.exposure)
-        mean = np.maximum(counts.sum(axis=1, keepdims=True), 0.5) / np.maximum(
-            exposure.sum(axis=1, keepdims=True), 1e-9
-        )
+        total, watched = (values.sum(axis=1, keepdims=True) for values in (counts, exposure))
+        mean = np.maximum(total, 0.5) / np.maximum(watched, 1e-9)
         best, sums = -np.inf, (counts, exposure)
         for half_life in _HALF_LIVES:
             keep = 0.5 ** (1.0 / half_life)

@@ -151,10 +151,8 @@ class Incidents(Result):
             hold = "holds" if several.sum() == 1 else "hold"
             text += f"; {int(several.sum()):,} of them hit several nodes and {hold} {percent(share)} of the records"
         if self.records > _LEAST_JOINED * len(self):
-            text += (
-                f": a fit that takes every record as independent counts {self.records / len(self):.1f} times "
-                "as many failures of the system"
-            )
+            times = f"{self.records / len(self):.1f} times as many failures of the system"
+            text += f": a fit that takes every record as independent counts {times}"
         return text + "."
 
     @property
@@ -164,6 +162,5 @@ class Incidents(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: totals and rates, without the single incidents."""
-        return super().to_dict() | json_ready(
-            {"incidents": len(self), "by_chance": self.by_chance, "records": self.records, "rates": self.rates()}
-        )
+        numbers = {"incidents": len(self), "by_chance": self.by_chance, "records": self.records}
+        return super().to_dict() | json_ready({**numbers, "rates": self.rates()})

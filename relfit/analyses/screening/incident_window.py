@@ -14,18 +14,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
-from relfit.base.numeric.bursts import (
-    EXCESS,
-    FALSE_JOINS,
-    FEWEST,
-    LONGEST,
-    NODE_EXCESS,
-    ChanceJoins,
-    Selection,
-    ends_of_classes,
-    in_nodes,
-    select,
-)
+from relfit.base.numeric import bursts
 from relfit.base.numeric.ordering import changes
 from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
@@ -108,17 +97,15 @@ class IncidentWindow(Result):
         if self.group_hours > self.hours:
             chance += f"; those beside an incident of several up to {duration(self.group_hours)} apart"
         if self.hours == 0.0:
-            reason = (
-                "there are too few to choose a window from"
-                if self.status == "too_few"
-                else ("other short times are about as frequent as by chance")
-            )
+            few = self.status == "too_few"
+            usual = "other short times are about as frequent as by chance"
+            reason = "there are too few to choose a window from" if few else usual
             return f"{what} are joined {step} only: {reason}{chance}."
         more = {
-            "limited": f"; beyond, chance would join more than {percent(FALSE_JOINS)} of the incidents",
+            "limited": f"; beyond, chance would join more than {percent(bursts.FALSE_JOINS)} of the incidents",
             "capped": "; the excess continues beyond, where the search ended",
         }.get(self.status, "")
-        times = EXCESS if self.level != "node" else NODE_EXCESS
+        times = bursts.EXCESS if self.level != "node" else bursts.NODE_EXCESS
         return (
             f"{what} up to {duration(self.hours)} apart are joined: such times are more than {times:g} times as "
             f"frequent as by chance{chance}{more}."
@@ -162,7 +149,7 @@ class Points:
         single = np.bincount(np.cumsum(begins) - 1)[(np.cumsum(begins) - 1)[first]] == size
         span = np.where(single, np.maximum(span, alone), span)
         middle = pd.Series(units).groupby(run).median().to_numpy()
-        mean = EXCESS * np.where(size < 0.8 * span, -np.log1p(-size / (span + 1.0)), middle)
+        mean = bursts.EXCESS * np.where(size < 0.8 * span, -np.log1p(-size / (span + 1.0)), middle)
         least = np.full(size.size, np.iinfo(np.int64).max)
         unset = np.arange(size.size)
         for number in range(2, 401):
@@ -174,7 +161,7 @@ class Points:
             if not unset.size:
                 break
         many = units >= least[run]
-        return np.asarray(~fresh & many[of_tick], dtype=np.bool_), float(mean[run[many]].sum() / EXCESS)
+        return np.asarray(~fresh & many[of_tick], dtype=np.bool_), float(mean[run[many]].sum() / bursts.EXCESS)
 
     @property
     def same(self) -> BoolArray:
@@ -200,9 +187,9 @@ class Points:
 
 def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share: float) -> IncidentWindow:
     """The window for records of one node, against a renewal process; arguments as in `base.numeric.bursts`."""
-    if gaps.size < FEWEST:
+    if gaps.size < bursts.FEWEST:
         return _few("node", gaps, node.size, step)
-    ends, observed, null, selection = in_nodes(gaps, node, span, step, share)
+    ends, observed, null, selection = bursts.in_nodes(gaps, node, span, step, share)
     return _chosen("node", observed, ends, step, null, selection, gaps, node.size, None)
 
 
@@ -212,13 +199,13 @@ def window_between(
     """The window for points of different units of one place; and the time since another unit of each point."""
     apart = points.since_other()
     times = apart[apart >= 0]
-    ends = ends_of_classes(step, max(LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))
+    ends = bursts.ends_of_classes(step, max(bursts.LONGEST, round((specified or 0.0) * NANOSECONDS_PER_HOUR)))
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
     observed = np.bincount(np.searchsorted(edges, times), minlength=ends.size)[: ends.size]
-    if times.size < FEWEST:
+    if times.size < bursts.FEWEST:
         return _few(level, times, points.place.size, step, specified), apart
     null = _null_between(points, observed, edges, step)
-    selection = select(observed, null, share, spent)
+    selection = bursts.select(observed, null, share, spent)
     return _chosen(level, observed, ends, step, null, selection, times, points.place.size, specified), apart
 
 
@@ -230,7 +217,7 @@ def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow,
     against as large a share of the times that chance gives. As within a node, ten times as many are an incident that
     goes on; twice as many may be bad hours.
     """
-    ends = ends_of_classes(step, LONGEST)
+    ends = bursts.ends_of_classes(step, bursts.LONGEST)
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
     apart = points.since_other()
     times = np.searchsorted(edges, apart[apart >= 0])
@@ -242,32 +229,20 @@ def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow,
     part = beside.size / times.size
     observed = np.bincount(np.searchsorted(edges, beside), minlength=ends.size)[first : ends.size]
     observed[0] = 0  # joined already
-    longer = ChanceJoins(
+    longer = bursts.ChanceJoins(
         null.incidents[first:],
         part * (null.false - null.false[first])[first:],
         part * (null.added - null.added[first])[first:],
         null.usable[first:],
         lambda place: part * (null.up_to(first + place) - null.up_to(first + place)[first])[first:],
     )
-    return int(ends[first + max(select(observed, longer, share, excess=NODE_EXCESS).last, 0)])
+    return int(ends[first + max(bursts.select(observed, longer, share, excess=bursts.NODE_EXCESS).last, 0)])
 
 
 def _few(level: str, times: IntArray, n_points: int, step: int, specified: float | None = None) -> IncidentWindow:
     table, zeros = pd.DataFrame(columns=_COLUMNS, dtype=np.float64), int((times < 0.5 * step).sum())
-    return IncidentWindow(
-        level,
-        specified or 0.0,
-        specified is not None,
-        step / NANOSECONDS_PER_HOUR,
-        table,
-        times.size,
-        zeros,
-        np.nan,
-        n_points - zeros,
-        np.nan,
-        np.nan,
-        "too_few",
-    )
+    about = level, specified or 0.0, specified is not None, step / NANOSECONDS_PER_HOUR, table
+    return IncidentWindow(*about, times.size, zeros, np.nan, n_points - zeros, np.nan, np.nan, "too_few")
 
 
 def _chosen(
@@ -275,8 +250,8 @@ def _chosen(
     observed: IntArray,
     ends: IntArray,
     step: int,
-    null: ChanceJoins,
-    selection: Selection,
+    null: bursts.ChanceJoins,
+    selection: bursts.Selection,
     times: IntArray,
     n_points: int,
     specified: float | None,
@@ -292,23 +267,12 @@ def _chosen(
     hours = (ends[last] * unit if last >= 0 else np.nan) if specified is None else specified
     left = int(observed[: last + 1].sum())
     false = min(float(null.false[last]), float(left)) if last >= 0 else 0.0
-    return IncidentWindow(
-        level,
-        float(hours),
-        specified is not None,
-        unit,
-        pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True))),
-        times.size,
-        int(observed[0]),
-        false,
-        n_points - left,
-        selection.p,
-        selection.p_above,
-        "ok" if specified is not None else selection.status,
-    )
+    about = level, float(hours), specified is not None, unit, pd.DataFrame(dict(zip(_COLUMNS, columns, strict=True)))
+    evidence = selection.p, selection.p_above, "ok" if specified is not None else selection.status
+    return IncidentWindow(*about, times.size, int(observed[0]), false, n_points - left, *evidence)
 
 
-def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> ChanceJoins:
+def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: int) -> bursts.ChanceJoins:
     """Joins that independent units make: the rate of the others, run by run, from the times above each class."""
     size, n_points = edges.size, points.place.size
     same, reach = points.same, points.reach
@@ -365,7 +329,7 @@ def _null_between(points: Points, observed: IntArray, edges: FloatArray, step: i
             rate, many = np.bincount(place, rate * many, 200)[full] / weight[full], weight[full]
         return np.asarray(_within(rate[:, None], edges[None, :] + lasting[k], step).T @ many)
 
-    return ChanceJoins(incidents, false, added, usable, up_to)
+    return bursts.ChanceJoins(incidents, false, added, usable, up_to)
 
 
 def _within(rate: FloatArray, length: FloatArray | float, step: int) -> FloatArray:

@@ -176,10 +176,8 @@ class ChangePoints(Result):
     def evidence(self) -> str:
         """How uneven counts are, or which change would have been found; begins with a blank, empty where neither."""
         if self.uneven > 1.0:
-            where = "Within periods, counts" if len(self) > 1 else "Counts"
-            return (
-                f" {where} of {duration(self.uneven_hours)} vary {number(self.uneven, 2)} times as much as by chance."
-            )
+            counts = f"{'Within periods, counts' if len(self) > 1 else 'Counts'} of {duration(self.uneven_hours)}"
+            return f" {counts} vary {number(self.uneven, 2)} times as much as by chance."
         failures = sum(one.failures for one in self.periods)
         change = (np.sqrt(2.0 * self.penalty) + _NINE_OF_TEN) * np.sqrt(self.dispersion / max(failures, 1))
         if not change < _MOST:

@@ -63,12 +63,9 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
         near = np.flatnonzero(change < least_change)
         if not near.size:
             break
-        cost = [
-            _value(number[i], time[i])
-            + _value(number[i + 1], time[i + 1])
-            - _value(number[i] + number[i + 1], time[i] + time[i + 1])
-            for i in near.tolist()
-        ]
+        value = [_value(*each) for each in zip(number, time, strict=True)]
+        both = [_value(number[i] + number[i + 1], time[i] + time[i + 1]) for i in near.tolist()]
+        cost = [value[i] + value[i + 1] - joint for i, joint in zip(near.tolist(), both, strict=True)]
         joined = np.delete(joined, near[int(np.argmin(cost))] + 1)
     return joined
 
@@ -172,9 +169,8 @@ def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) ->
     number, time = np.asarray(counts, dtype=np.float64), np.asarray(exposure, dtype=np.float64)
     cost = 0.5 * np.log(max(number.sum(), 1.0))
     n, t = np.add.reduceat(number, cuts[:-1]), np.add.reduceat(time, cuts[:-1])
-    steps = special.xlogy(n, n / np.where(t > 0.0, t, 1.0)).sum() - special.xlogy(
-        number.sum(), number.sum() / time.sum()
-    )
+    steady = special.xlogy(number.sum(), number.sum() / time.sum())
+    steps = special.xlogy(n, n / np.where(t > 0.0, t, 1.0)).sum() - steady
     at = (np.arange(number.size) + 0.5) / number.size
     mean = float(number @ at / max(number.sum(), 1.0))
 

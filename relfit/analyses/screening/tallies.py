@@ -6,8 +6,6 @@ other rules: there a record that begins while its node is already down belongs t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
 
@@ -16,11 +14,8 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
 from relfit.base.units import nanoseconds
+from relfit.log.failurelog import FailureLog
 from relfit.log.tables import pairs, places_of_pairs
-
-if TYPE_CHECKING:
-    from relfit.log.failurelog import FailureLog
-
 
 NOT_STATED = "not stated"
 _UNITS = {  # pandas' name for the first day of a unit, and the longest span in days that is still shown in it
@@ -35,23 +30,12 @@ _MOST_CAUSES = 6
 
 
 class TimeTally(Result):
-    """Events in bins of time.
-
-    Attributes
-    ----------
-    edges : pandas.DatetimeIndex, shape (bins + 1,)
-        In the log's own time zone; the first and last are the ends of the window.
-    counts : ndarray of int, shape (bins, causes)
-    causes : tuple of str
-        Most frequent first; beyond six, rare ones are joined as "other causes".
-    unit : str
-        ``"hour"``, ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"``.
-    """
+    """Events in bins of time, whose edges are in the log's own time zone, from the start to the end of its window."""
 
     edges: pd.DatetimeIndex
-    counts: IntArray
-    causes: tuple[str, ...]
-    unit: str
+    counts: IntArray  # shape (bins, causes)
+    causes: tuple[str, ...]  # most frequent first; beyond six, rare ones are joined as "other causes"
+    unit: str  # "hour", "day", "week", "month", "quarter" or "year"
 
     @property
     def total(self) -> IntArray:
@@ -191,13 +175,9 @@ def _hours(start: pd.Series, end: pd.Series) -> pd.Series:
 def by_node(log: FailureLog) -> pd.DataFrame:
     """Count the events of every node of the population; `relfit.analyses.screening.outlier_nodes` says which stand out.
 
-    Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure.
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation,
-        ``expected`` (the system's events shared out by those hours) and ``ratio``.
+    Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure. One row
+    per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation, ``expected`` (the
+    system's events shared out by those hours) and ``ratio``.
 
     Examples
     --------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,13 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
-from relfit.fleet.calibration.estimated import Estimated
+from relfit.fleet.calibration import tested_assumptions
 from relfit.fleet.calibration.fitted_families import family_of_unequal_nodes, fitted_family
-from relfit.fleet.calibration.log_provenance import provenance
 from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
-from relfit.fleet.calibration.schema import Censoring, Fleet, Mttr, Parameters, PeriodUsed, value_of
-from relfit.fleet.calibration.tested_assumptions import (
-    bad_nodes,
-    dependence_checks,
-    said_once,
-    shape_check,
-    systems_check,
-    trend_check,
-)
+from relfit.fleet.calibration.repair_times import kinds_of_repairs
+from relfit.fleet.calibration.schema import Censoring, Estimated, Fleet, Mttr, Parameters, PeriodUsed, Provenance
 from relfit.fleet.now import NOW, checked_at
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
@@ -123,24 +116,29 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
     part, systems = chosen.log, chosen.log.systems
     repairs = None if model is None else Repairs.of(model)
     usual = model.found if model is not None and window is None and group is None else None
-    rates = _rates(part, model, level) if "mtbf" in wanted else Rates()
-    times = _times_to_failure(part, model) if "families" in wanted else None
+    rates = Rates()
+    if "mtbf" in wanted:
+        rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level)
+        rates.checks += tested_assumptions.systems_check(part)
+    times = None
+    if "families" in wanted:  # lifetimes of the source are preferred to times from its events
+        times = part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
     estimates: list[Estimated] = [rates]
     if {"mttr", "repair_kinds"} & wanted:
         estimates.append(_mttr(repairs, level, wanted))
     if times is not None:
         estimates += [_failure(part, model, times, families, level), _repair(repairs, families, level)]
     if "bad_nodes" in wanted:
-        estimates.append(bad_nodes(part, usual, level, rng))
+        estimates.append(tested_assumptions.bad_nodes(part, usual, level, rng))
     if "dependence" in wanted:
-        estimates.append(dependence_checks(part, dated, None if model is None else model.found, rng))
+        estimates.append(tested_assumptions.dependence_checks(part, dated, None if model is None else model.found, rng))
     if "trend" in wanted:
-        estimates.append(trend_check(part, dated, None if model is None else model.found))
+        estimates.append(tested_assumptions.trend_check(part, dated, None if model is None else model.found))
     absent = {} if chosen.problem is None else {"period": chosen.problem}
     fields: dict[str, Any] = {}
     for estimate in estimates:
         absent, fields = absent | estimate.absent, fields | estimate.fields
-    checks = said_once([check for estimate in estimates for check in estimate.checks])
+    checks = tested_assumptions.said_once([check for estimate in estimates for check in estimate.checks])
     parameters = Parameters(
         name=name if name is not None else systems[0] if len(systems) == 1 else None,
         **fields,
@@ -151,7 +149,7 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
         censoring=_censoring(part, times, repairs),
         checks=checks,
         absent=absent,
-        provenance=provenance(part, rates),
+        provenance=_provenance(part, rates),
     )
     return parameters if model is None or model.lately is None else brought_to_now(parameters, model, level)
 
@@ -159,7 +157,8 @@ def calibrate(  # noqa: PLR0913 - what is estimated, named one by one
 def _checked(
     parts: Sequence[str], level: float, period: str | tuple[object, object], families: Sequence[str]
 ) -> set[str]:
-    for part in [parts] if isinstance(parts, str) else parts:
+    wanted = [parts] if isinstance(parts, str) else parts
+    for part in wanted:
         if part not in PARTS:
             raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
     level_checked(level)
@@ -169,7 +168,7 @@ def _checked(
         raise ArgumentError("no family was given", remedy=f"use {', '.join(_FAMILIES)}")
     for family in families:
         family_named(family)
-    return {parts} if isinstance(parts, str) else set(parts)
+    return set(wanted)
 
 
 def _period(chosen: ChosenPeriod, model: FleetModel | None) -> PeriodUsed:
@@ -191,13 +190,6 @@ def _moment(stamp: pd.Timestamp) -> dt.datetime:
     return moment.replace(tzinfo=dt.UTC)
 
 
-def _rates(part: FailureLog, model: FleetModel | None, level: float) -> Rates:
-    """Mean times between failures, by scope."""
-    rates = rates_of_durations(part.ttf("node"), level) if model is None else rates_of_log(model, level=level)
-    rates.checks += systems_check(part)
-    return rates
-
-
 def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
     """Mean time to repair, of all repairs and of quick and slow ones."""
     names = [
@@ -208,13 +200,11 @@ def _mttr(repairs: Repairs | None, level: float, wanted: set[str]) -> Estimated:
         why = Repairs.NONE if repairs is None else "the log has no completed repair"
         return Estimated(absent={f"mttr.{name}": why for name in names})
     means, checks = repairs.means(level) if "mttr" in wanted else ({}, [])
-    kinds, absent = repairs.kinds(level, value_of(means.get("mean"))) if "repair_kinds" in wanted else ({}, {})
+    kinds: dict[str, Any] = {}
+    absent: dict[str, str] = {}
+    if "repair_kinds" in wanted:
+        kinds, absent = kinds_of_repairs(repairs.of_incidents, level, means.get("mean"))
     return Estimated({"mttr": Mttr(**means, **kinds)}, absent, checks)
-
-
-def _times_to_failure(part: FailureLog, model: FleetModel | None) -> LifeData:
-    """Times to failure of single nodes; lifetimes of the source are preferred to times from its events."""
-    return part.ttf("node") if model is None or part.lifetimes is not None else model.by_scope["node"].lives
 
 
 def _failure(
@@ -229,7 +219,7 @@ def _failure(
         fitted, why = fitted_family(times, families, level)
     if fitted is None:
         return Estimated(absent={"failure": why})
-    return Estimated({"failure": fitted}, {}, shape_check(times, model, level))
+    return Estimated({"failure": fitted}, {}, tested_assumptions.shape_check(times, model, level))
 
 
 def _repair(repairs: Repairs | None, families: Sequence[str], level: float) -> Estimated:
@@ -261,3 +251,24 @@ def _censoring(part: FailureLog, times: LifeData | None, repairs: Repairs | None
 
 def _counted(data: LifeData, column: str) -> int:
     return int(data.counts[column].sum()) if data.counts is not None and column in data.counts else 0
+
+
+def _provenance(log: FailureLog, rates: Rates) -> Provenance:
+    from relfit import __version__
+
+    source = log.source
+    return Provenance(
+        files=[Path(path).name for path in source.paths],
+        sha256=list(source.sha256),
+        format=source.format,
+        rows_read=source.rows_read,
+        rows_rejected=len(log.rejected),
+        selection=list(source.selection),
+        window=None if rates.incidents is None else _finite(rates.incidents.window.hours),
+        relfit=__version__,
+        created=dt.datetime.now(dt.UTC).replace(microsecond=0),
+    )
+
+
+def _finite(hours: float) -> float | None:
+    return float(hours) if hours >= 0.0 else None

@@ -181,33 +181,15 @@ _PARTS = ("share_quick", "quick", "slow")
 
 # a fixed order, so that the draws of one do not depend on which others are known
 _NAMES = (
-    "mtbf.node",
-    "mtbf.rack",
-    "mtbf.group",
-    "mtbf.system",
-    "mtbf.any",
-    "mtbf.outage",
-    "mttr.mean",
-    "mttr.quick",
-    "mttr.slow",
-    "mttr.share_quick",
-    "mttr.split",
-    "bad_nodes.fraction",
-    "bad_nodes.factor",
-    "bad_nodes.good_mtbf",
+    *(f"mtbf.{name}" for name in ("node", "rack", "group", "system", "any", "outage")),
+    *(f"mttr.{name}" for name in ("mean", "quick", "slow", "share_quick", "split")),
+    *(f"bad_nodes.{name}" for name in ("fraction", "factor", "good_mtbf")),
 )
 _LATER = ("mttr.rack_node", "mttr.group_node", "fleet.down_scatter")
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
-    """Quantiles of the distribution of a quantity's draws.
-
-    Parameters
-    ----------
-    quantity : Quantity
-        With an uncertainty.
-    probability : array_like of float
-        Strictly between 0 and 1.
+    """Quantiles of the distribution of a quantity's draws; the quantity has an uncertainty.
 
     Examples
     --------

@@ -72,12 +72,8 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     make a bad server good unless they fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every
     repair begins with the automatic one, so the manual one takes the difference between slow and quick repairs; the
     mean of both kinds together is the mean time to repair of a node. Times to failure are exponential, because AIReSim
-    redraws those of all servers at each restart, which changes the rate of any other distribution.
-
-    Raises
-    ------
-    ArgumentError
-        If the mean time between failures of a node is not known.
+    redraws those of all servers at each restart, which changes the rate of any other distribution. An `ArgumentError`
+    if the mean time between failures of a node is not known.
 
     Examples
     --------
@@ -97,12 +93,10 @@ def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     rate = 1.0 / (mtbf * _MINUTES)
     if factor >= 1.0:
         values["random_failure_rate"] = rate / (1.0 + fraction * (factor - 1.0))
-        values["systematic_failure_rate_multiplier"] = factor - 1.0
-        values["systematic_failure_fraction"] = fraction
+        values |= {"systematic_failure_rate_multiplier": factor - 1.0, "systematic_failure_fraction": fraction}
         values |= {"auto_repair_fail_prob": 1.0, "manual_repair_fail_prob": 1.0}
     else:
-        values["random_failure_rate"] = rate
-        values["systematic_failure_fraction"] = 0.0
+        values |= {"random_failure_rate": rate, "systematic_failure_fraction": 0.0}
     values["failure_distribution"] = "exponential"
     quick, slow, share = failures.kinds or (0.0, 0.0, 0.0)
     if slow > quick:
@@ -188,18 +182,7 @@ def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str,
     A failure in BatSim hits one node; SMTBF is the mean time between failures of any node. An incident of several nodes
     therefore counts once per node, in SMTBF (``mtbf.outage``, else the sum of the rates of a node, its rack and its
     system) and in MTTR (``mttr.outage``, else the mean over these scopes), so that the share of node-hours down agrees
-    with the log.
-
-    Parameters
-    ----------
-    parameters : Parameters
-    nodes : int, optional
-        Number of nodes; that of ``parameters.fleet`` by default.
-
-    Raises
-    ------
-    ArgumentError
-        If the number of nodes or their mean time between failures is not known.
+    with the log. An `ArgumentError` if the number of nodes or their mean time between failures is not known.
 
     Examples
     --------
@@ -359,9 +342,6 @@ def to_scipy(parameters: Parameters, path: str | Path) -> Path:
         '"""Distributions of times to failure and to repair, in hours, from relfit."""\n\nfrom scipy import stats\n\n'
     )
     return _write(head + "\n".join(lines) + "\n", Path(path))
-
-
-# -------------------------------------------------------------------- together
 
 
 def _about(parameters: Parameters) -> list[str]:

@@ -241,9 +241,6 @@ class FailuresByScope:
         return np.asarray((rng.gamma(k, size=count) / k) ** power / mean)
 
 
-# ---------------------------------------------------------------------- details
-
-
 def counted_share(hits: Sequence[tuple[int, float, float]], sizes: FloatArray, column: int = 1) -> FloatArray:
     """A share for jobs of some sizes, interpolated on log scales between the sizes for which it was counted."""
     points = np.array([(row[0], row[column]) for row in hits if row[column] > 0.0])

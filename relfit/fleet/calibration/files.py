@@ -87,13 +87,7 @@ def read_document(path: Path) -> dict[str, Any]:
 
 
 def parameters_of_document(document: dict[str, object], path: Path | None) -> Parameters:
-    """Parameters from tables and values; `path` is for messages.
-
-    Raises
-    ------
-    ReadError
-        For an invalid value; the error names the key as written in the document.
-    """
+    """Parameters from tables and values; a `ReadError` names `path` and the invalid key as written in the document."""
     if not document:
         raise ReadError("there are no parameters here", path=path, remedy='write at least mtbf = "20000h"')
     if document.get("version") == 1:
@@ -152,9 +146,6 @@ def text_of_parameters(parameters: Parameters, kind: str = "toml") -> str:
     import tomli_w
 
     return _HEADER + tomli_w.dumps(plain(parameters, json=False))
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _renamed(value: object) -> Any:

@@ -26,15 +26,6 @@ def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tup
 
     Times of one node resemble each other. With 20 or more nodes the covariance is widened by the ratio of the robust
     (sandwich) covariance, which takes nodes and not times as independent, to that of the likelihood.
-
-    Parameters
-    ----------
-    times : LifeData
-        One group per node.
-    families : sequence of str
-        Names of the candidates.
-    level : float
-        Level of the intervals.
     """
     above = times.durations > 0.0
     pooled = _kept(times.pooled(), above)
@@ -106,24 +97,15 @@ def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> Fitte
 
 
 def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:
-    """Mean ratio of the robust covariance to that of the likelihood; at least 1, and 1 with fewer than 20 nodes.
+    """Mean ratio of the robust covariance to that of the likelihood, from the node of each time of one group.
 
-    Parameters
-    ----------
-    one : FamilyFit
-        Of one group.
-    codes : ndarray of int, shape (n,)
-        The node of each time.
-    nodes : int
-        Number of nodes.
+    At least 1, and 1 with fewer than 20 nodes.
     """
     present = np.unique(codes)
     if present.size < _LEAST_NODES:
         return 1.0
     times, kind, centre = one.lives, one.family, one.parameter_array[0]
-    free = kind.to_free(centre)
-
-    each_life = LogLikelihood(kind, times.each())
+    free, each_life = kind.to_free(centre), LogLikelihood(kind, times.each())
 
     def each(at: FloatArray) -> FloatArray:
         return each_life(np.broadcast_to(at, (1, times.durations.size, at.size)))[0]

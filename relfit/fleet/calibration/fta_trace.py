@@ -6,8 +6,6 @@ seconds), components, nodes and platforms.
 
 from __future__ import annotations
 
-import secrets
-import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,6 +15,7 @@ import pandas as pd
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.units import nanoseconds
+from relfit.base.writing import workplace
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of
 from relfit.log.tables import check_log
@@ -72,19 +71,14 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     if not len(people):
         raise DataError("this log names no node, and a trace lists nodes")
     tables = _tables(log)
-    part = target.with_name(f".relfit-{secrets.token_hex(8)}.part")
     try:
-        part.mkdir()
-        try:
+        with workplace(target) as part:
             for name, (header, rows) in tables.items():
                 (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
             part.replace(target)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
     except OSError as error:
-        raise ArgumentError(
-            f"cannot write {target}: {error.strerror or error}", remedy="choose another place"
-        ) from error
+        what = f"cannot write {target}: {error.strerror or error}"
+        raise ArgumentError(what, remedy="choose another place") from error
     return target
 
 
@@ -101,16 +95,15 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
     people = log.population
     first, last = _seconds(people["entered"]), _seconds(people["left"])
     if people["entered"].isna().any() or people["left"].isna().any() or bool((last < first).any()):
-        raise DataError(
-            "this log does not say when every node was under observation",
-            remedy="declare a window, or when nodes entered and left",
-        )
+        what = "this log does not say when every node was under observation"
+        raise DataError(what, remedy="declare a window, or when nodes entered and left")
     systems, system_names = pd.factorize(people["system"].astype(str))
     platforms = [str(name).translate(_BAD) for name in system_names]
     names = [str(name).translate(_BAD) for name in people["node"].astype(str)]
     count = len(people)
     number = np.arange(count)
     owner, begin, end, kind = _intervals(log, first, last)
+    named = [names[i] for i in owner]
     place = next((name for name in _PLACE if name in people.columns), None)
     location = ["NULL"] * count if place is None else people[place].astype(object).fillna("NULL").astype(str).tolist()
     nothing = ["NULL"] * count
@@ -118,17 +111,7 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
         "event_trace": (
             "# event_id component_id node_id platform_id node_name event_type event_start_time event_stop_time "
             "event_end_reason",
-            [
-                np.arange(owner.size),
-                owner,
-                owner,
-                systems[owner],
-                [names[i] for i in owner],
-                kind,
-                begin,
-                end,
-                ["NULL"] * owner.size,
-            ],
+            [np.arange(owner.size), owner, owner, systems[owner], named, kind, begin, end, ["NULL"] * owner.size],
         ),
         "component": (
             "# component_id node_id platform_id creator_id node_name component_type trace_start trace_end resolution",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arrays import FloatArray, IntArray
@@ -35,7 +34,7 @@ def down_scatter(model: FleetModel, level: float) -> Ratio | None:
     rack = model.places.rack
     place = np.where(rack >= 0, rack, len(model.places.racks) + np.arange(rack.size))
     stretch = window.hours if model.lately is None else model.lately.horizon
-    value, error, blocks = scatter_of_outages(watched.code[used], start, end, entered, left, place, stretch=stretch)
+    value, error, blocks = scatter_of_outages(watched.code[used], start, end, entered, left, place, stretch)
     if blocks < _FEWEST_BLOCKS or not value > special.stdtrit(blocks - 1, _SURE) * error:
         return None
     factor = float(np.exp(special.ndtri(0.5 + 0.5 * level) * error / value))
@@ -45,42 +44,28 @@ def down_scatter(model: FleetModel, level: float) -> Ratio | None:
 
 def scatter_of_outages(
     node: IntArray,
-    start: npt.ArrayLike,
-    end: npt.ArrayLike,
-    entered: npt.ArrayLike,
-    left: npt.ArrayLike,
+    start: FloatArray,
+    end: FloatArray,
+    entered: FloatArray,
+    left: FloatArray,
     place: IntArray,
-    *,
     stretch: float,
 ) -> tuple[float, float, int]:
     """Mean covariance of two nodes' states (1 while down) relative to the product of their means.
 
-    Parameters
-    ----------
-    node, start, end : array_like, shape (outages,)
-        Positions of nodes, and hours; outages of one node do not overlap.
-    entered, left : array_like of float, shape (nodes,)
-        Hours at which each node's observation begins and ends.
-    place : array_like of int, shape (nodes,)
-        Code of the rack, or another one for each node: pairs of nodes of one place do not count.
-    stretch : float
-        Hours; means are those of stretches about this long. A node counts in those through which it is watched.
-
-    Returns
-    -------
-    tuple of (float, float, int)
-        The scatter, its standard error from blocks of two weeks, and their number; zero without outages.
+    The scatter, its standard error from blocks of two weeks, and their number; zero without outages. Outages of one
+    node do not overlap. Pairs of nodes of one `place` do not count. Means are those of stretches about `stretch` hours
+    long; a node counts in those through which it is watched.
     """
-    begin, finish, since, until = (np.asarray(hours, np.float64) for hours in (start, end, entered, left))
-    first, last = float(since.min()), float(until.max())
+    first, last = float(entered.min()), float(left.max())
     stretches = max(round((last - first) / stretch), 1)
     each = max(round((last - first) / stretches / _BLOCK), 1)  # blocks of a stretch
     edges = np.linspace(first, last, stretches * each + 1)
     outer, width = edges[::each], float(edges[1] - edges[0])
     slack = 1e-6 * width
-    piece, block, begin, finish = _cut(begin, finish, edges)
+    piece, block, begin, finish = _cut(start, end, edges)
     of = node[piece]
-    there = (since[of] <= outer[block // each] + slack) & (until[of] >= outer[block // each + 1] - slack)
+    there = (entered[of] <= outer[block // each] + slack) & (left[of] >= outer[block // each + 1] - slack)
     of, block, begin, finish = of[there], block[there], begin[there], finish[there]
     excess, expected = np.zeros(edges.size - 1), np.zeros(edges.size - 1)
     for sign, unit in ((1.0, np.zeros_like(place)), (-1.0, place)):

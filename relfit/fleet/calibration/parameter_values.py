@@ -114,9 +114,8 @@ class Quantity(Model):
         """The distribution of draws; None if only a value is known."""
         if self.distribution is not None:
             return self.distribution
-        return next(
-            (name for name, needs in self._needs.items() if all(getattr(self, key) is not None for key in needs)), None
-        )
+        able = (name for name, keys in self._needs.items() if all(getattr(self, key) is not None for key in keys))
+        return next(able, None)
 
 
 class Duration(Quantity):

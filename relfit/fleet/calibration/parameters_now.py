@@ -24,17 +24,7 @@ _DRAWS = 19  # for limits that are not used
 
 
 def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> Parameters:
-    """Parameters of a period, scaled to now.
-
-    Parameters
-    ----------
-    parameters : Parameters
-        Of the model's period.
-    model : FleetModel
-        A model for now.
-    level : float
-        Level of the intervals.
-    """
+    """Parameters of the period of a model for now, scaled to now."""
     assert model.lately is not None
     update: dict[str, Any] = {"mtbf": mtbf_now(parameters.mtbf, model, level)}
     if any(isinstance(value, Duration) for _, value in parameters.mttr):
@@ -50,13 +40,10 @@ def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[st
     most = int(model.in_service.sum())
     sizes = np.unique([*_STEP ** np.arange(int(np.ceil(np.log2(max(most, 1))))), most])
     then, lately = (FailuresByScope.of_parameters(parameters).totals(sizes) for parameters in (before, now))
-    counted = [
-        float(model.interval("mtbf", size=int(size), placement="packed", n_draws=_DRAWS).estimate) for size in sizes
-    ]
-    ratio = 1.0 / np.asarray(counted) / lately[0]
-    update: dict[str, Any] = {
-        "job_failures": [(int(n), float(r)) for n, r in zip(sizes, ratio, strict=True) if np.isfinite(r) and r > 0.0]
-    }
+    packed = [model.interval("mtbf", size=int(size), placement="packed", n_draws=_DRAWS) for size in sizes]
+    ratio = 1.0 / np.array([float(each.estimate) for each in packed]) / lately[0]
+    usable = np.isfinite(ratio) & (ratio > 0.0)
+    update: dict[str, Any] = {"job_failures": list(zip(sizes[usable].tolist(), ratio[usable].tolist(), strict=True))}
     if before.fleet.group_hits is not None:
         worse = dict(zip(sizes.tolist(), lately[1] * ratio / then[1], strict=True))
         update["group_hits"] = [
@@ -67,17 +54,9 @@ def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[st
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
-    """Mean times between failures of a period, scaled to the current rates.
+    """Mean times between failures of the period of a model for now, scaled to the current rates.
 
-    Parameters
-    ----------
-    mtbf : Mtbf
-        Of the model's period.
-    model : FleetModel
-        A model for now.
-    level : float
-        Level of the intervals, which are for the realised rate over the horizon: they include its changes and its
-        scatter.
+    The intervals are for the realised rate over the horizon: they include its changes and its scatter.
     """
     assert model.lately is not None
     lately = model.lately
@@ -111,30 +90,14 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
     """Mean time between events, from a log-normal rate with this relative variance."""
     low, high = (float(end) for end in limits_of_multiples(np.asarray(variance), level))
     method += "; the log does not bound it from above" if low <= LEAST_RATE else ""
-    return Duration(
-        value=1.0 / rate,
-        low=1.0 / (rate * high),
-        high=1.0 / (rate * low),
-        level=level,
-        events=events,
-        distribution="lognormal",
-        method=method,
-    )
+    about = {"level": level, "events": events, "distribution": "lognormal", "method": method}
+    return Duration(value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), **about)
 
 
 def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
-    """Mean times to repair of a part of a log, scaled to the current repair times.
+    """Mean times to repair of a part of a log, scaled to the current repair times, which the complete log gives.
 
-    The intervals are for the mean of the repairs over the horizon.
-
-    Parameters
-    ----------
-    mttr : Mttr
-        Of the part.
-    log, part : FailureLog
-        The complete log gives the current mean, the part that of its period.
-    horizon : float
-        Hours ahead.
+    The intervals are for the mean of the repairs over the horizon, hours.
     """
     outages = outages_of(log)
     hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
@@ -147,32 +110,23 @@ def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> M
     steps = TimeSteps.of(log.window.start, log.window.end)
     mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], ended[used], horizon)
     factor = mean * number / float(hours[then].sum())
-    return mttr.model_copy(
-        update={
-            name: _scaled(value, factor, spread, duration(horizon))
-            for name, value in mttr
-            if isinstance(value, Duration) and name != "split"
-        }
-    )
+    times = {name: value for name, value in mttr if isinstance(value, Duration) and name != "split"}
+    now = {name: _scaled(value, factor, spread, duration(horizon)) for name, value in times.items()}
+    return mttr.model_copy(update=now)
 
 
 def _scaled(value: Duration, factor: float, variance: float, span: str) -> Quantity:
     """A mean time multiplied by a factor with this relative variance, for repairs of some time ahead."""
     if value.value is None:
         return value
-    low, high, wider = value.low, value.high, ""
+    low, high, wider, distribution = value.low, value.high, "", None
     if low is not None and high is not None:
+        distribution = "lognormal"
         z = float(special.ndtri(0.5 + 0.5 * (value.level or 0.95)))
         ends = [np.log(value.value / low), np.log(high / value.value)]
         wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
         wider = f", uncertain by a factor of {number(float(np.exp(z * np.sqrt(np.log1p(max(variance, 0.0))))), 2)}"
-    return Duration(
-        value=value.value * factor,
-        low=low,
-        high=high,
-        level=value.level,
-        events=value.events,
-        distribution="lognormal" if low is not None and high is not None else None,
-        method=f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {span}{wider}",
-    )
+    method = f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {span}{wider}"
+    about = {"level": value.level, "events": value.events, "distribution": distribution, "method": method}
+    return Duration(value=value.value * factor, low=low, high=high, **about)

@@ -15,10 +15,9 @@ from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.text import number, p_value
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel, hits_by_size
-from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.nodes_down import down_scatter
 from relfit.fleet.calibration.parameter_values import Duration
-from relfit.fleet.calibration.schema import Check, Mtbf
+from relfit.fleet.calibration.schema import Check, Estimated, Mtbf
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.scope_rates import excess_scatter
 from relfit.log.failurelog import FailureLog
@@ -52,16 +51,10 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
     >>> mean.value, round(mean.low), mean.high
     (None, 334, None)
     """
+    about: dict[str, Any] = {"level": level, "events": events, "exposure": exposure, "distribution": "poisson"}
     if events == 0:
         low = exposure / -float(np.log1p(-level))
-        return Duration(
-            low=low,
-            level=level,
-            events=0,
-            exposure=exposure,
-            distribution="poisson",
-            method="no event: one-sided limit",
-        )
+        return Duration(low=low, **about, method="no event: one-sided limit")
     fewest, most = poisson_interval(events / dispersion, level)
     change = "widened for clustering" if dispersion > 1.0 else "narrowed for regular times between"
     method = "exact Poisson" if dispersion == 1.0 else f"Poisson, {change} {dispersion:.3g} times"
@@ -69,24 +62,16 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
         value=exposure / events,
         low=exposure / (float(most) * dispersion),
         high=exposure / (float(fewest) * dispersion),
-        level=level,
-        events=events,
-        exposure=exposure,
         dispersion=None if dispersion == 1.0 else dispersion,
-        distribution="poisson",
         method=method,
+        **about,
     )
 
 
-def rates_of_log(model: FleetModel, *, level: float) -> Rates:
+def rates_of_log(model: FleetModel, level: float) -> Rates:
     """Mean times between failures of every scope in the log: operating hours over incidents.
 
-    Parameters
-    ----------
-    model : FleetModel
-        Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
-    level : float
-        Level of the intervals.
+    Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
     """
     log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
@@ -124,7 +109,11 @@ def rates_of_log(model: FleetModel, *, level: float) -> Rates:
     if unseen:
         absent["mtbf.outage"] = str(model.question)
         return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found)
-    _outage(log, model.found, float(model.by_scope["node"].hours.sum()), span, _spans(log), level, rates, absent)
+    outage = _outage(model, level, rates)
+    if outage is None:
+        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
+    else:
+        rates["outage"] = outage
     racks = len(model.places.racks) or None
     shares = _shares(model) | {"down_scatter": down_scatter(model, level)}
     return Rates({"mtbf": Mtbf(**rates)}, absent, checks, model.found, racks, shares)
@@ -163,39 +152,26 @@ def _shares(model: FleetModel) -> dict[str, Any]:
     return shares
 
 
-def _outage(
-    log: FailureLog,
-    incidents: Incidents,
-    node_hours: float,
-    span: float,
-    spans: tuple[FloatArray, FloatArray],
-    level: float,
-    rates: dict[str, Duration],
-    absent: dict[str, str],
-) -> None:
+def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Duration | None:
     """Outages of nodes of any scope: each node named by an incident, and all nodes of an outage of a whole system."""
+    log, incidents, span, spans = model.period.log, model.found, model.hours, _spans(model.period.log)
+    node_hours = float(model.by_scope["node"].hours.sum())
+    if not node_hours > 0.0:
+        return None
     records, system = outages_of(log, overlaps="keep"), nodeless_outages(log)
     failed = np.flatnonzero(records.failures)
     named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
     mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
-    if not node_hours > 0.0:
-        absent["mtbf.outage"] = "the log does not say how long nodes were under observation"
-        return
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
     scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
     # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
     batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
     node = rates.get("node")
-    if node is not None and node.events == batches.sum() and not any(of.events for of in _wider(rates)):
-        rates["outage"] = node  # the same incidents
-        return
+    wider = [rates[name] for name in ("rack", "group", "system") if name in rates]
+    if node is not None and node.events == batches.sum() and not any(of.events for of in wider):
+        return node  # the same incidents
     scatter = max(scatter, float((batches**2).sum() / max(batches.sum(), 1.0)))
-    rates["outage"] = duration_of_counts(int(batches.sum()), node_hours, level, scatter)
-
-
-def _wider(rates: dict[str, Duration]) -> list[Duration]:
-    """The rates of incidents of several nodes."""
-    return [rates[name] for name in ("rack", "group", "system") if name in rates]
+    return duration_of_counts(int(batches.sum()), node_hours, level, scatter)
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:
@@ -209,14 +185,9 @@ def nodeless_outages(log: FailureLog) -> pd.DataFrame:
     member = outages.groups.get_indexer(watched.groups.get_level_values(0))
     number = np.bincount(member[member >= 0], minlength=outages.n_groups)
     hours = (outages.end[mine] - outages.start[mine]) / NANOSECONDS_PER_HOUR
-    ended = outages.end_known[mine]
-    columns = {
-        "nodes": number[outages.code[mine]],
-        "hours": hours,
-        "ended": ended & ~outages.end_cut[mine],
-        "known": ended,
-    }
-    return pd.DataFrame(columns)
+    known = outages.end_known[mine]
+    table = pd.DataFrame({"nodes": number[outages.code[mine]], "hours": hours})
+    return table.assign(ended=known & ~outages.end_cut[mine], known=known)
 
 
 def rates_of_durations(ttf: LifeData, level: float) -> Rates:

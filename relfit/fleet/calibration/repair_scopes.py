@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from relfit.base.numeric.ordering import renumbered
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.rates import nodeless_outages
-from relfit.fleet.calibration.repair_times import kinds_of_repairs, mean_of_repairs, repairs_of_incidents
+from relfit.fleet.calibration.repair_times import mean_of_repairs, repairs_of_incidents
 from relfit.fleet.calibration.schema import Check
 from relfit.log.durations import Rules, times_to_repair
 from relfit.log.failurelog import FailureLog
@@ -25,23 +25,12 @@ from relfit.log.outages import clock_step, timed_repairs
 
 @dataclass(frozen=True)
 class Repairs:
-    """The repairs of a model's period.
-
-    Attributes
-    ----------
-    model : FleetModel
-    outages : LifeData
-        Outages of every node.
-    incident : ndarray of int, shape (outages,)
-        The incident of each outage, -1 for none.
-    of_incidents : LifeData
-        One repair per incident: the mean outage of its nodes.
-    """
+    """The repairs of a model's period."""
 
     model: FleetModel
-    outages: LifeData
-    incident: IntArray
-    of_incidents: LifeData
+    outages: LifeData  # of every node
+    incident: IntArray  # of each outage, -1 for none
+    of_incidents: LifeData  # one repair per incident: the mean outage of its nodes
 
     NONE: ClassVar[str] = "the log gives times to failure only, and no repairs"
 
@@ -65,10 +54,6 @@ class Repairs:
         means["outage"] = repair_of_an_outage(self.outages, self.incident, level, nodeless_outages(log), step)
         return means, [] if check is None else [check]
 
-    def kinds(self, level: float, mean: float | None = None) -> tuple[dict[str, Any], dict[str, str]]:
-        """Mean times of quick and slow repairs, or why they are absent; `mean` is that of all repairs."""
-        return kinds_of_repairs(self.of_incidents, level, mean)
-
 
 def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
     """Mean time from the first failure of an incident until its last record ends, by scope.
@@ -76,19 +61,6 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
     A job that needs all nodes hit waits this long. Incidents of unknown end, or of zero length, are left out; those in
     progress at the end of observation are censored. An incident that begins on a node already down is one of its own
     here, but part of that outage in a `FleetModel`.
-
-    Parameters
-    ----------
-    log : FailureLog
-    incidents : Incidents
-        Of the log.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    dict of str to Duration
-        For ``node``, ``rack``, ``group`` and ``system``, if a repair of that scope was seen to end.
     """
     table = incidents.table
     scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
@@ -99,9 +71,7 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
     for name, value in (("node", "node"), ("rack", incidents.group), ("group", "group"), ("system", "system")):
         mine = (scope == value) & (length >= 0.0)
         mine[mine] = timed_repairs(length[mine], step)
-        offsets = np.array([0, int(mine.sum())], dtype=np.int64)
-        times = LifeData(length[mine], ~going[mine], offsets, pd.Index(["all"], name="group"), "ttr")
-        mean = mean_of_repairs(times, level)[0]
+        mean = mean_of_repairs(LifeData.from_array(length[mine], ~going[mine], measure="ttr"), level)[0]
         if mean is not None:
             means[name] = mean
     return means
@@ -114,18 +84,8 @@ def repair_of_an_outage(
 
     With the mean time between outages of a node it gives the share of node-hours lost. The interval is on the log
     scale, from the scatter between incidents, because their nodes are repaired together. None without a completed
-    repair.
-
-    Parameters
-    ----------
-    outages : LifeData
-    incident : ndarray of int, shape (outages,)
-        The incident of each outage, -1 for none.
-    level : float
-    nodeless : pandas.DataFrame, optional
-        Outages of whole systems that name no node, as `relfit.fleet.calibration.rates.nodeless_outages` gives them.
-    step : int
-        Resolution of the log's clock, nanoseconds.
+    repair. `incident` is that of each outage, -1 for none; `nodeless` are outages of whole systems that name no node
+    (`relfit.fleet.calibration.rates.nodeless_outages`), `step` the resolution of the clock in nanoseconds.
 
     Examples
     --------

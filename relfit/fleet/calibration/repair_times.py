@@ -16,7 +16,7 @@ from relfit.base.numeric.poisson import exponential_mean_interval
 from relfit.fitting import Fits, fit
 from relfit.fitting.condensing import condensed
 from relfit.fleet.calibration.parameter_values import Duration, Share
-from relfit.fleet.calibration.schema import Check
+from relfit.fleet.calibration.schema import Check, value_of
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import timed_repairs
 
@@ -34,14 +34,6 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
     Nodes of one incident are repaired together, so they are one observation of a time to repair. Outages of zero length
     are left out unless the clock is coarse (`relfit.log.outages.timed_repairs`), as are outages without an incident.
 
-    Parameters
-    ----------
-    outages : LifeData
-    incident : ndarray of int, shape (outages,)
-        The incident of each outage, -1 for none.
-    step : int
-        Resolution of the log's clock, nanoseconds.
-
     Examples
     --------
     >>> together = repairs_of_incidents(LifeData.from_array([5.0, 5.0, 8.0]), np.array([0, 0, 1]))
@@ -53,7 +45,7 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
     number = np.bincount(place)
     mean = np.bincount(place, outages.durations[used]) / np.maximum(number, 1)
     ended = np.bincount(place, outages.observed[used]) == number
-    return LifeData(mean, ended, np.array([0, mean.size], dtype=np.int64), pd.Index(["all"], name="group"), "ttr")
+    return LifeData.from_array(mean, ended, measure="ttr")
 
 
 def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
@@ -96,17 +88,9 @@ def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Che
 
 
 def _exponential(n: int, total: float, level: float) -> Duration:
-    low, high = exponential_mean_interval(total, n, False, level)
-    return Duration(
-        value=total / n,
-        low=float(low),
-        high=float(high),
-        level=level,
-        events=n,
-        exposure=total,
-        distribution="exponential",
-        method="exact, repairs taken as exponential",
-    )
+    low, high = (float(end) for end in exponential_mean_interval(total, n, False, level))
+    about = {"level": level, "events": n, "exposure": total, "distribution": "exponential"}
+    return Duration(value=total / n, low=low, high=high, **about, method="exact, repairs taken as exponential")
 
 
 def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> Duration | None:
@@ -124,33 +108,22 @@ def _of_families(times: LifeData, fits: Fits, near: list[str], level: float) -> 
     good = intervals[(intervals["status"] == "ok") & (intervals["low"] > 0.0) & np.isfinite(intervals["high"])]
     if not len(good):
         return None
-    low, high = min(float(good["low"].min()), value), max(float(good["high"].max()), value)
-    return Duration(
-        value=value,
-        low=low,
-        high=high,
-        level=level,
-        events=n,
-        distribution="lognormal",
-        method=f"mean of repairs, profile likelihood of {', '.join(sorted(near))}",
-    )
+    how = f"profile likelihood of {', '.join(sorted(near))}"
+    return _lognormal(value, float(good["low"].min()), float(good["high"].max()), level, n, how)
 
 
 def _without_family(times: LifeData, level: float) -> Duration:
     seen = times.durations[times.observed]
-    n = seen.size
-    value = float(times.total_time.sum()) / n
-    low, high = _hall(seen, level)
+    value = float(times.total_time.sum()) / seen.size
     centre = value / float(seen.mean())  # hours of censored repairs count in the mean too
-    return Duration(
-        value=value,
-        low=min(low * centre, value),
-        high=max(high * centre, value),
-        level=level,
-        events=n,
-        distribution="lognormal",
-        method="mean of repairs, Hall's interval for skewed samples",
-    )
+    low, high = (centre * end for end in _hall(seen, level))
+    return _lognormal(value, low, high, level, seen.size, "Hall's interval for skewed samples")
+
+
+def _lognormal(value: float, low: float, high: float, level: float, events: int, how: str) -> Duration:
+    """The observed mean, within its interval."""
+    about = {"level": level, "events": events, "distribution": "lognormal", "method": f"mean of repairs, {how}"}
+    return Duration(value=value, low=min(low, value), high=max(high, value), **about)
 
 
 def _hall(values: FloatArray, level: float) -> tuple[float, float]:
@@ -192,17 +165,12 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
     return [[float(value) for value in row] for row in 0.5 * (correlation + correlation.T)]
 
 
-def kinds_of_repairs(times: LifeData, level: float, mean: float | None = None) -> tuple[dict[str, Any], dict[str, str]]:
+def kinds_of_repairs(
+    times: LifeData, level: float, mean: Duration | None = None
+) -> tuple[dict[str, Any], dict[str, str]]:
     """Quick and slow repairs, if two kinds explain the times better than one, else the reasons.
 
-    Parameters
-    ----------
-    times : LifeData
-        One repair per incident.
-    level : float
-        Level of the intervals.
-    mean : float, optional
-        Mean of all repairs, hours, to which the shares times the means of the kinds add.
+    The shares times the means of the kinds add to `mean`, that of all repairs, where it is known.
     """
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(times, level=level).best().iloc[0]
@@ -219,7 +187,8 @@ def kinds_of_repairs(times: LifeData, level: float, mean: float | None = None) -
     about = {"level": level, "events": number, "method": f"{row['model']} by maximum likelihood, Wald"}
 
     share, quick, slow = (float(row[name]) for name in ("share_quick", "mean_quick", "mean_slow"))
-    factor = 1.0 if mean is None else mean / (share * quick + (1.0 - share) * slow)
+    overall = value_of(mean)
+    factor = 1.0 if overall is None else overall / (share * quick + (1.0 - share) * slow)
 
     def ends(name: str, factor: float = 1.0) -> dict[str, float]:
         low, value, high = (factor * float(row[f"{name}{end}"]) for end in ("_low", "", "_high"))

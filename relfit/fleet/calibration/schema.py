@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from html import escape
 from typing import Annotated, Any, Literal, Self
 
@@ -330,9 +331,8 @@ class Parameters(Model):
                 why = self.absent.get(name)
                 if limit is not None:
                     why = f"only a limit is known: {_text(limit)}"
-                raise ArgumentError(
-                    f"these parameters have no {name}" + (f" ({why})" if why else ""), remedy="give it in the file"
-                )
+                what = f"these parameters have no {name}" + (f" ({why})" if why else "")
+                raise ArgumentError(what, remedy="give it in the file")
         return tuple(values[name] for name in names)
 
     @property
@@ -358,9 +358,8 @@ class Parameters(Model):
         for name, quantity in self.quantities():
             unit = "h" if isinstance(quantity, Duration) else ""
             note = quantity.method or ("" if quantity.uncertain else "uncertainty unknown")
-            rows.append(
-                (name, quantity.value, quantity.low, quantity.high, quantity.level, quantity.events, unit, note)
-            )
+            numbers = quantity.value, quantity.low, quantity.high, quantity.level, quantity.events
+            rows.append((name, *numbers, unit, note))
         for name, family in self.families():
             for key, value in family.parameters.items():
                 ends = (family.low or {}).get(key), (family.high or {}).get(key)
@@ -387,7 +386,13 @@ class Parameters(Model):
         return f"<p>{escape(repr(self))}</p>{table}<ul>{said}{missing}</ul>"
 
 
-# -------------------------------------------------------------------- helpers
+@dataclass
+class Estimated:
+    """Of one part of a calibration: values by field of `Parameters`, reasons for missing ones, and checks."""
+
+    fields: dict[str, Any] = field(default_factory=dict)
+    absent: dict[str, str] = field(default_factory=dict)
+    checks: list[Check] = field(default_factory=list)
 
 
 def plain(value: object, *, json: bool) -> Any:

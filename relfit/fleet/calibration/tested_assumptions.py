@@ -14,9 +14,8 @@ from relfit.analyses.screening.frailty import renewal_models
 from relfit.base.arrays import Seed
 from relfit.base.errors import RelfitError
 from relfit.fleet import FleetModel
-from relfit.fleet.calibration.estimated import Estimated
 from relfit.fleet.calibration.parameter_values import Duration, Ratio, Share
-from relfit.fleet.calibration.schema import BadNodes, Check
+from relfit.fleet.calibration.schema import BadNodes, Check, Estimated
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 
@@ -67,12 +66,8 @@ def bad_nodes(part: FailureLog, joined: Incidents | None, level: float, rng: See
         if name == "rate":
             low, value, high = (1.0 / rate if rate > 0.0 else np.inf for rate in (high, value, low))
         limits = {key: end for key, end in (("low", low), ("value", value), ("high", high)) if np.isfinite(end)}
-        return {
-            **limits,
-            "level": level,
-            "method": "Weibull renewals of two classes of nodes",
-            "events": int(row[events]),
-        }
+        method = "Weibull renewals of two classes of nodes"
+        return {**limits, "level": level, "method": method, "events": int(row[events])}
 
     p = float(row["p"])
     nodes = BadNodes(

@@ -24,21 +24,13 @@ _WANTED = {
     "finite_number": "it must be finite",
 }
 _TYPES = {
-    "float_type": "a number",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "float_parsing": "a number",
-    "bool_parsing": "true or false",
-    "bool_type": "true or false",
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table"),
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), "a date or time"),
     "string_type": "text",
     "list_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
-    "datetime_type": "a date or time",
-    "datetime_parsing": "a date or time",
-    "datetime_from_date_parsing": "a date or time",
 }
 _TABLES = {
     "Duration": "a duration such as '20h', a number of hours, or a table with value and unit",
@@ -133,11 +125,8 @@ def _instead(key: str, table: Any) -> str:
         return f"write {table.other_names[key]}"
     if near := get_close_matches(key, keys, n=1):
         return f"did you mean {near[0]}?"
-    return (
-        f"the keys are in {table.keys_page}"
-        if table is not None and table.keys_page
-        else f"the keys are {', '.join(keys)}"
-    )
+    listed = f"in {table.keys_page}" if table is not None and table.keys_page else ", ".join(keys)
+    return f"the keys are {listed}"
 
 
 def _table(model: type[Model], place: Place) -> Any:

@@ -6,10 +6,16 @@ alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide t
 the tests. `relfit.live` reports the results, `standing_alarms` has those at the end of a log.
 """
 
-from relfit.fleet.surveillance.count_scores import failures_ahead, missed_counts, scored, tails_of_counts
+from relfit.fleet.surveillance.count_scores import (
+    expected_soon,
+    failures_ahead,
+    forecasts_so_far,
+    missed_counts,
+    scored,
+    tails_of_counts,
+)
 from relfit.fleet.surveillance.failures_at_once import WideIncident, wide_incidents
 from relfit.fleet.surveillance.node_scans import NodeEpisode, failed_repairs, nodes_standing_out
-from relfit.fleet.surveillance.past_forecasts import expected_soon, forecasts_so_far
 from relfit.fleet.surveillance.rate_episodes import RateEpisode
 from relfit.fleet.surveillance.rate_scans import RateScan, scan_rates, scan_scores
 from relfit.fleet.surveillance.rates_of_fleet import RateChange, rate_changes

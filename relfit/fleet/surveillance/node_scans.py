@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import CodeArray, FloatArray, IntArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR
 from relfit.fleet.surveillance.rate_scans import LEAST_REFERENCE, REFERENCE
 from relfit.fleet.surveillance.recurrence_scans import scan_recurrence
@@ -90,7 +90,8 @@ def _episodes(
     place, stream = fleet.own[rows], fleet.system[rows]
     if by_cause:
         causes, cause = len(fleet.causes), fleet.cause[rows]
-        place, stream = (_numbered(each.astype(np.int64) * causes + cause) for each in (place, stream))
+        codes = (each.astype(np.int64) * causes + cause for each in (place, stream))
+        place, stream = (pd.factorize(each)[0].astype(np.int32) for each in codes)
     least = LEAST_REFERENCE if by_cause else _LEAST_DAYS
     alpha = _alpha(fleet.begun[rows], int(fleet.steps.edges[0]), allowed, least)
     order = np.argsort(place, kind="stable")  # incidents are in the order of time
@@ -107,21 +108,14 @@ def _episodes(
         begins = i == 0 or own[i] != own[i - 1] or instant[i] > reach
         first, reach = (i, int(result.until[i])) if begins else (first, max(reach, int(result.until[i])))
         if i + 1 == own.size or own[i + 1] != own[i] or instant[i + 1] > reach:
-            row = int(rows[result.row[i]])
-            yield NodeEpisode(
-                int(fleet.own[row]),
-                int(fleet.cause[row]),
-                int(at[result.first[first]]),
-                int(instant[first]),
-                min(reach, int(left[i]) if left[i] < now else reach),
-                int(instant[i]),
-                int(result.number[i]),
-                float(instant[i] - at[result.first[i]]) / NANOSECONDS_PER_HOUR,
-                float(result.expected[i]),
-                float(result.p[i]),
-                _of_others(fleet, row, int(at[result.first[i]]), int(instant[i]), by_cause),
-                *_since(fleet, row, int(at[result.first[i]]), int(result.number[i]), by_cause),
+            row, begun, last, number = (
+                int(each) for each in (rows[result.row[i]], at[result.first[i]], instant[i], result.number[i])
             )
+            over = min(reach, int(left[i]) if left[i] < now else reach)
+            alarm = int(at[result.first[first]]), int(instant[first]), over
+            run = (last - begun) / NANOSECONDS_PER_HOUR, float(result.expected[i]), float(result.p[i])
+            others, later = _of_others(fleet, row, begun, last, by_cause), _since(fleet, row, begun, number, by_cause)
+            yield NodeEpisode(int(fleet.own[row]), int(fleet.cause[row]), *alarm, last, number, *run, others, *later)
 
 
 def _since(fleet: WatchedFleet, row: int, first: int, number: int, by_cause: bool) -> tuple[int, bool]:
@@ -146,11 +140,6 @@ def _of_others(fleet: WatchedFleet, row: int, first: int, last: int, by_cause: b
     watched = np.clip((np.minimum(left, last) - np.maximum(entered, first)) / max(last - first, 1), 0.0, 1.0)
     nodes = watched[(fleet.system_of_node == system) & (np.arange(watched.size) != own)].sum()
     return float(mine.sum() / nodes) if nodes else 0.0
-
-
-def _numbered(values: IntArray) -> CodeArray:
-    """Values as codes from 0."""
-    return pd.factorize(values)[0].astype(np.int32)
 
 
 def _alpha(at: IntArray, origin: int, allowed: float, least: int) -> FloatArray:

@@ -51,23 +51,13 @@ class RateEpisode:
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """All windows of one stream by their last day, arrays of shape (lengths, days).
+    """All windows of one stream by their last day, arrays of shape (lengths, days): observed and expected counts."""
 
-    Attributes
-    ----------
-    days : ndarray of int, shape (lengths,)
-        Their lengths.
-    p, seen, expected : ndarray
-        Tail probability, observed and expected count; `p` is 1 without enough data.
-    counts : ndarray, shape (days,), optional
-        The counts by day.
-    """
-
-    days: IntArray
-    p: FloatArray
+    days: IntArray  # their lengths, shape (lengths,)
+    p: FloatArray  # tail probability, 1 without enough data
     seen: FloatArray
     expected: FloatArray
-    counts: FloatArray | None = None
+    counts: FloatArray | None = None  # by day, shape (days,)
 
 
 def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False) -> Iterator[RateEpisode]:
@@ -79,16 +69,7 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
     the change that stays keeps the alarm up), only windows that began after it was raised count for this; it stands for
     as long as the window that raised it, a week at least. A later window that exceeds the alarm's own rate, too, by a
     tail probability of `alpha`, ends it and raises the next. No window raises an alarm that began before the last one
-    was raised.
-
-    Parameters
-    ----------
-    stream : int
-        Its number.
-    windows : Windows
-    alpha : float
-    down : bool
-        Whether the windows show rates that fell.
+    was raised. `down` says that the windows show rates that fell.
 
     Examples
     --------
@@ -116,9 +97,8 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
             seen, expected = windows.seen[length, first], windows.expected[length, first]
             limit = float(special.gammaincinv(seen + down, 1.0 - _SURE if down else _SURE)) / expected
             limit = np.sqrt(min(limit, 1.0) if down else max(limit, 1.0))  # half-way: a part of the change may stay
-            refuted = np.append(
-                np.zeros(first + 1, bool), _refuted(windows.counts[first + 1 :], expected / days, limit)
-            )
+            after = _refuted(windows.counts[first + 1 :], expected / days, limit)
+            refuted = np.append(np.zeros(first + 1, bool), after)
             tail = special.gammaincc if down else special.gammainc
             beyond = tail(windows.seen + down, windows.expected * seen / expected)
             ended |= refuted & (day >= first + max(days, _LEAST_DAYS)) & (since.min(axis=0) > close)
@@ -127,17 +107,9 @@ def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False)
         lasts = over == day.size
         at = over - 1 if lasts else first
         told = int(p[:, at].argmin()), at
-        yield RateEpisode(
-            stream,
-            first + 1 - days,
-            first,
-            over - 1,
-            lasts,
-            float(windows.seen[told]),
-            float(windows.expected[told]),
-            int(windows.days[told[0]]),
-            float(p[told]),
-        )
+        seen, expected = float(windows.seen[told]), float(windows.expected[told])
+        length, least = int(windows.days[told[0]]), float(p[told])
+        yield RateEpisode(stream, first + 1 - days, first, over - 1, lasts, seen, expected, length, least)
 
 
 def _refuted(counts: FloatArray, usual: float, times: float) -> BoolArray:

@@ -59,10 +59,8 @@ class RateScan:
         counts: FloatArray | None = None,
     ) -> RateScan:
         """The scan of the windows whose tail probability, observed and expected count `look` gives for some streams."""
-        out, usable = (
-            cls(np.ones(shape), np.ones(shape, np.int64), *np.zeros((2, *shape))),
-            [each for each in WINDOWS if each <= shape[1]],
-        )
+        out = cls(np.ones(shape), np.ones(shape, np.int64), *np.zeros((2, *shape)))
+        usable = [each for each in WINDOWS if each <= shape[1]]
         for window in usable:
             p, seen, expected = look(window, slice(None))
             better = p < out.p

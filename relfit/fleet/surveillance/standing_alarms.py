@@ -61,10 +61,8 @@ def rates_of_late(log: FailureLog) -> tuple[str, ...]:
             break
         when = change.when
         if when.lasts:
-            name, last = (
-                system_named(change.streams.names[when.stream]),
-                fleet.stamp(fleet.steps.edges[when.window[1]] - 1),
-            )
+            name = system_named(change.streams.names[when.stream])
+            last = fleet.stamp(fleet.steps.edges[when.window[1]] - 1)
             said.append(
                 f"By the test of an alarm the rate of {name} {'fell' if change.down else 'rose'} lately: "
                 f"{count(round(when.seen), 'incident')} in the {count(when.days, 'day')} to {last:%Y-%m-%d}, "

@@ -86,9 +86,8 @@ class WatchedFleet:
         self.log = log
         first, last = (each.as_unit("ns").value for each in (log.window.start, log.window.end))
         midnights = np.arange(-(-first // DAY) * DAY, last + 1, DAY, dtype=np.int64)
-        self.steps = TimeSteps(
-            np.unique(np.append(midnights, last)) if midnights.size else np.array([first, last]), 24.0
-        )
+        edges = np.unique(np.append(midnights, last)) if midnights.size else np.array([first, last])
+        self.steps = TimeSteps(edges, 24.0)
         self.joined: Incidents = incidents(log)
         self.node_of_event, _, self.nodes = node_codes(log)
         self.systems = list(log.systems) or [""]
@@ -135,10 +134,7 @@ class WatchedFleet:
         watched = watched_of(self.log)
         where = watched.groups.get_indexer(self.nodes)
         edges = self.steps.edges
-        entered, left = (
-            np.append(ends, end)[where] for ends, end in ((watched.entered, edges[0]), (watched.left, edges[-1]))
-        )
-        return entered, left
+        return np.append(watched.entered, edges[0])[where], np.append(watched.left, edges[-1])[where]
 
     def node_label(self, node: int) -> str:
         """A node's name, with its system if the name is not unique; names never contain a comma and a space."""
