@@ -22,11 +22,11 @@ from relfit.simulation.batch.batch_settings import (
     Saving,
     Scheduler,
 )
-from relfit.simulation.batch.failure_source import Failures, PartOfFailures
-from relfit.simulation.batch.failures_of_run import sources_of
+from relfit.simulation.batch.failure_processes import Failures
+from relfit.simulation.batch.failure_source import sources_of
 from relfit.simulation.batch.initial_state import first_state
 from relfit.simulation.batch.run_results import go_on
-from relfit.simulation.batch.several_classes import OWN, one_machine, takes_several
+from relfit.simulation.batch.several_classes import in_classes
 from relfit.simulation.batch.simulation_files import read_simulation
 from relfit.system.jobs import Checkpoint
 
@@ -137,7 +137,7 @@ def simulate_batch(
         until=until,
     )
     if isinstance(cluster, Sequence):
-        return go_on(_in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
+        return go_on(in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
     machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)
     return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
 
@@ -175,34 +175,3 @@ def resume_batch(path: str | Path, saving: Saving | None = None, progress: Progr
 
 def _named(kind: type, field: str, value: object) -> Any:
     return kind(**{field: value}) if isinstance(value, str) else value
-
-
-def _in_classes(
-    workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator
-) -> Simulation:
-    """A simulation of each class of nodes before its first event."""
-    sizes = {part.name: part.nodes for part in classes}
-    if takes_several(workload) and len(sizes) == len(classes):
-        return one_machine(workload, classes, machine, sizes, rng)
-    if workload.node_class is None:
-        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
-    if len(sizes) < len(classes):
-        raise ArgumentError("two classes have one name", remedy="give each class once, with its nodes")
-    if strange := [name for name in workload.node_class.tolist() if name not in sizes]:
-        what = f"a job is of class {strange[0]!r}, which has no nodes"
-        raise ArgumentError(what, remedy=f"use {', '.join(sizes)}")
-    begun = float(workload.submit[0]) if len(workload) else 0.0
-    seeds = rng.integers(2**63, size=len(machine.failures)).tolist()
-    parts, rows, first = [], [], 0
-    for part, stream in zip(classes, rng.spawn(len(classes)), strict=True):
-        rows.append(np.flatnonzero(workload.node_class == part.name))
-        shared = [
-            PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
-            for source, seed in zip(machine.failures, seeds, strict=True)
-        ]
-        own = {name: getattr(part, name) for name in OWN if getattr(part, name) is not None}
-        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
-        setup = machine._replace(cluster=cluster, failures=(*shared, *sources_of(part.failures, workload)), **own)
-        parts.append(first_state(workload.where(rows[-1]), setup, stream))
-        first += part.nodes
-    return Simulation(parts, sizes, rows)

@@ -29,16 +29,15 @@ from relfit.simulation.batch.batch_settings import (
     Scheduler,
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
+from relfit.simulation.batch.failure_processes import Failures
 from relfit.simulation.batch.failure_source import (
-    Failures,
     GroupFailures,
     NodeFailures,
     ReplayedFailures,
     SystemFailures,
     read_failures,
 )
-from relfit.simulation.batch.seconds import in_seconds
-from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
+from relfit.simulation.engine.checked_settings import Settings, Time, check_duration, in_seconds
 from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
 

@@ -10,7 +10,7 @@ from relfit.simulation.batch.engine_state import NO, NONE, YES, Engine
 from relfit.simulation.batch.job_events import start
 from relfit.simulation.batch.running_jobs import shadow_of
 from relfit.simulation.batch.waiting_queue import next_narrow, next_to_start
-from relfit.simulation.engine.records import part
+from relfit.simulation.engine.records import compiled, part
 
 FCFS, EASY = range(2)
 
@@ -29,7 +29,7 @@ def _easy(e: Engine, head: int, now: float) -> int:
     return next_to_start(e, place, s.n_free, s.extra, now, s.shadow)
 
 
-@part
+@compiled
 def next_job(e: Engine, now: float) -> int:
     """The waiting job that starts now; -1 if none. Jobs that need more nodes than are up are passed over."""
     s = e.state[0]

@@ -14,8 +14,8 @@ from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_driver import Drive, Progress, Simulation, drive
 from relfit.simulation.batch.batch_results import STATUS, BatchRun
 from relfit.simulation.batch.batch_settings import Saving
-from relfit.simulation.batch.failure_processes import Table
-from relfit.simulation.batch.failure_source import ClassFailures, Failures, PartOfFailures, ReplayedFailures
+from relfit.simulation.batch.failure_processes import Failures, Table
+from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures
 from relfit.simulation.batch.several_classes import class_labels
 from relfit.simulation.batch.simulation_files import described, write_simulation
 
