@@ -329,7 +329,7 @@ def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monk
     monkeypatch.setattr(driver, "_BUDGET", 10)
     monkeypatch.setattr(driver.time, "perf_counter", lambda: clock.__setitem__(0, clock[0] + 0.01) or clock[0])
     monkeypatch.setattr(
-        "relfit.simulation.batch.run_results.write_simulation",
+        "relfit.simulation.batch._simulate_batch.write_simulation",
         lambda *_: (written.append(clock[0]), clock.__setitem__(0, clock[0] + 0.5)),
     )
     rf.simulate_batch(jobs, saving=Saving(path=tmp_path / "state.npz", every="10ms"), **given)

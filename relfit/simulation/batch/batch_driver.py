@@ -178,9 +178,8 @@ def _more_failures(run: Drive) -> None:
     run.starts_seen = int(state.n_starts)
     if run.idle_failures > _MOST_IDLE:
         waiting = int(state.n_waiting)
-        raise DataError(
-            f"{waiting} jobs wait for more nodes than are ever up at once", remedy="give reject_after_repairs, or until"
-        )
+        what = f"{waiting} jobs wait for more nodes than are ever up at once"
+        raise DataError(what, remedy="give reject_after_repairs, or until")
     _check_advance(run)
 
 

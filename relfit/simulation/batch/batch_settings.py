@@ -12,13 +12,12 @@ from pydantic import AliasChoices, Field
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
-from relfit.simulation.batch.class_scheduling import schedule_in_classes
 from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
 from relfit.simulation.batch.failure_processes import Failures
 from relfit.simulation.batch.job_events import duration, start_on
 from relfit.simulation.batch.node_choice import choose, schedule_chosen
 from relfit.simulation.batch.planned_starts import plan_pass
-from relfit.simulation.batch.queue_order import next_job
+from relfit.simulation.batch.queue_order import next_job, schedule_in_classes
 from relfit.simulation.batch.reliability import EstimatedReliability
 from relfit.simulation.batch.waiting_queue import waiting_jobs
 from relfit.simulation.engine.checked_settings import Settings, Time, in_seconds
@@ -135,7 +134,10 @@ class Allocation(Settings):
     gustafson: float | None = Field(None, ge=0, le=1)
 
     choose: ClassVar[Any] = staticmethod(choose)
-    """``choose(engine, job, idle, now, length)``: some of the idle nodes; see `node_choice.choose`."""
+    """``choose(engine, job, idle, now, length)``: nodes for a job that will run `length` seconds; empty: it waits.
+
+    `idle` are the numbers of all idle nodes in order; there are enough.
+    """
 
     @property
     def is_own(self) -> bool:

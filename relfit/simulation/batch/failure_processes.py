@@ -176,9 +176,8 @@ class Process:
         self.kind, self.life, self.members, self.n_nodes, self.rng = kind, life, members, n_nodes, rng
         units = 1 if members is None else len(members)
         if life.batch_shape not in ((), (units,)):
-            raise ArgumentError(
-                f"{life.batch_shape} distributions of lives for {units}", remedy="give one, or one each"
-            )
+            what = f"{life.batch_shape} distributions of lives for {units}"
+            raise ArgumentError(what, remedy="give one, or one each")
         age = np.zeros(units)
         if ages is not None:
             age = np.broadcast_to(np.asarray(ages, dtype=np.float64), (units,))
@@ -282,17 +281,9 @@ class Together:
 
 
 class FailureStream:
-    """Failures of several sources in order of time, one interval of time at a time.
+    """Failures of several sources in order of time, one interval of time at a time, from the second `start` on.
 
-    Parameters
-    ----------
-    sources : sequence of Failures
-    n_nodes : int
-    rng : int or numpy.random.Generator
-    start : float
-        Second from which failures are drawn.
-    begun : sequence of dict
-        ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
+    `begun` is ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
 
     Examples
     --------

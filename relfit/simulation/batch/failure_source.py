@@ -54,10 +54,8 @@ def weibull_parameters(life: object, n_nodes: int) -> Lives:
     elif isinstance(own, Exponential):
         shape, scale = np.ones(1), own.mean()
     else:
-        raise ArgumentError(
-            f"reliability by {type(own).__name__} is not known to the simulator",
-            remedy="give an Exponential or a Weibull, or EstimatedReliability()",
-        )
+        what = f"reliability by {type(own).__name__} is not known to the simulator"
+        raise ArgumentError(what, remedy="give an Exponential or a Weibull, or EstimatedReliability()")
     return np.broadcast_to(shape, (n_nodes,)), HOUR * np.broadcast_to(scale, (n_nodes,))
 
 

@@ -82,22 +82,7 @@ def _racks(e: Engine, idle: IntArray, size: int) -> IntArray:
 
 @compiled
 def choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> IntArray:
-    """The nodes that the policy of the engine gives a job.
-
-    Parameters
-    ----------
-    e : Engine
-    job : int
-    idle : ndarray of int
-        All idle nodes in order; there are enough.
-    now, length : float
-        The current second, and the seconds that the job will run.
-
-    Returns
-    -------
-    ndarray of int
-        Empty where the job has to wait.
-    """
+    """The nodes that the policy of the engine gives a job; empty where it has to wait."""
     policy, size = e.state[0].allocation, e.jobs[job].nodes
     if policy == FIRST_FIT:
         return idle[:size]

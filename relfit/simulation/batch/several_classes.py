@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
@@ -106,15 +105,3 @@ def in_classes(workload: Workload, classes: Sequence[NodeClass], machine: Part, 
         parts.append(first_state(workload.where(rows[-1]), setup, stream))
         first += part.nodes
     return Simulation(parts, sizes, rows)
-
-
-def class_labels(needs: IntArray, sizes: dict[str, int]) -> npt.NDArray[np.object_]:
-    """The classes whose nodes each job takes, joined by ``+``.
-
-    Examples
-    --------
-    >>> class_labels(np.array([[2, 0], [1, 3]]), {"cpu": 4, "gpu": 4}).tolist()
-    ['cpu', 'cpu+gpu']
-    """
-    names = np.array(list(sizes), dtype=object)
-    return np.array(["+".join(names[row > 0]) for row in needs], dtype=object)

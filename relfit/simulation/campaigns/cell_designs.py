@@ -34,14 +34,9 @@ def canonical(values: object) -> str:
 
 
 def cells_of(campaign: Campaign) -> list[Cell]:
-    """All cells: those of the experiments, then those of the parameters.
+    """All cells: those of the experiments, then those of the parameters; an `ArgumentError` above five million.
 
     A cell that two experiments have in common is listed twice, with one key, and computed once.
-
-    Raises
-    ------
-    ArgumentError
-        When there are more than five million.
 
     Examples
     --------

@@ -44,11 +44,6 @@ Time = Annotated[Any, AfterValidator(check_duration)]
 def in_seconds(name: str, value: object, *, zero: bool = True) -> float:
     """Seconds, the batch simulator's unit, of a duration; to the microsecond. Numbers are hours.
 
-    Raises
-    ------
-    ArgumentError
-        For what is no duration.
-
     Examples
     --------
     >>> in_seconds("start", "123s"), in_seconds("start", 0.5)

@@ -12,21 +12,23 @@ import pandas as pd
 from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, Strategies, evaluate_sparing
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation.engine.replications import half_interval
-from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
+from relfit.simulation.engine.random_streams import remaining_table, time_table
+from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.replications import half_interval, replicate
+from relfit.simulation.sparing.device_times import KINDS, DeviceTimes
 from relfit.simulation.sparing.sparing_events import simulate
-from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
+from relfit.simulation.sparing.sparing_state import ACCOUNTS, DeviceRepairs, Setup
 
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
+_NO_LIMIT = 1e15  # hours of a period that never ends
+_NO_STAGES = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf  # as `StagedRepairs.tables`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +58,8 @@ class SparingAssumptions:
 
     def __post_init__(self) -> None:
         if self.whole_block_repairs and self.separate_racks is False:
-            raise ArgumentError(
-                "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
-            )
+            what = "whole_block_repairs go with separate_racks"
+            raise ArgumentError(what, remedy="set whole_block_repairs=False to share racks")
 
     def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
         """All three, the defaults filled in from the cluster and the recovery."""
@@ -187,7 +188,38 @@ def prepared(
         "separate_racks": own_racks,
         "undisturbed_recovery": undisturbed is not recovery.disturbed,
     }
-    setup = setup_of(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    tables = [time_table("tray", times.tray)]
+    tables.append(remaining_table(tables[0]))
+    if times.rack is not None:
+        tables.append(time_table("rack", times.rack))
+        tables.append(remaining_table(tables[2]))
+    repairs = []
+    for which in KINDS:
+        families, staged = times.kinds(which), times.repairs_of(which)
+        kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
+        stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
+        repairs.append(DeviceRepairs(kinds, shares, *stages))
+        tables += [time_table(which, family) for _, family in families]
+    strategy, blocks = closed.strategies, int(closed.blocks[0])
+    size = int(strategy.block_trays[0])
+    per_rack = 1 if own_racks else cluster.trays // size
+    setup = Setup(
+        zones=cluster.zones,
+        blocks=blocks,
+        size=size,
+        spare_trays=int(strategy.spare_trays[0]),
+        spare_blocks=int(closed.spare_blocks[0]),
+        tables=np.array(tables),
+        racks=cluster.zones * blocks // per_rack if times.rack is not None else 0,
+        per_rack=per_rack,
+        whole_block=whole_block,
+        repeat=not undisturbed,
+        period=min(float(closed.checkpoint_every[0]), _NO_LIMIT),
+        limit=recovery.loss_limit,
+        **{name: getattr(recovery, name) for name in ("save", "detection", "restart", "unit", "exchange")},
+        tray_repair=repairs[0],
+        rack_repair=repairs[1],
+    )
     return PreparedSparing(setup, closed, warm, assumed)
 
 
@@ -261,15 +293,13 @@ def simulate_sparing(
     plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
     settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
     plan.check_events(end)
-    blocks = settings.blocks
     generators = np.random.default_rng(rng).spawn(n)
-    rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
+    down = np.zeros((n, settings.blocks + 1))
 
-    def work(first: int, last: int) -> None:
-        for i in range(first, last):
-            rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
+    def one(i: int) -> list[float]:
+        return simulate(generators[i], settings, warm, warm + end, down[i])
 
-    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    rows = np.array(replicate(one, range(n), workers))
     return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), plan.assumed)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.simulation.engine.random_streams import hazard_at
 from relfit.simulation.engine.records import entry, inlined, part
-from relfit.simulation.engine.time_tables import hazard_at
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
