@@ -9,8 +9,7 @@ from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
 from relfit.simulation.batch.optimal_size import moldable_time
-from relfit.simulation.batch.running_jobs import add_running, drop_running
-from relfit.simulation.batch.waiting_queue import insert, remove
+from relfit.simulation.batch.waiting_queue import add_running, drop_running, insert, remove
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.event_heap import remove as take_out
 from relfit.simulation.engine.records import compiled, part

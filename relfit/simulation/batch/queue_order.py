@@ -14,8 +14,7 @@ import numpy as np
 from relfit.base.arrays import IntArray
 from relfit.simulation.batch.engine_state import IDLE, NO, NONE, YES, Engine
 from relfit.simulation.batch.job_events import start, start_on
-from relfit.simulation.batch.running_jobs import shadow_of
-from relfit.simulation.batch.waiting_queue import next_narrow, next_to_start
+from relfit.simulation.batch.waiting_queue import next_narrow, next_to_start, shadow_of
 from relfit.simulation.engine.records import compiled, making_arrays, part
 
 FCFS, EASY = range(2)

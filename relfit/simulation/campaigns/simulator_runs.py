@@ -16,8 +16,7 @@ from relfit.base.results import json_ready
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.planning.sparing import DeviceFailures
 from relfit.planning.sparing.plan_file import ClusterTable
-from relfit.simulation.campaigns.campaign import Campaign
-from relfit.simulation.campaigns.cell_designs import canonical
+from relfit.simulation.campaigns.campaign import Campaign, canonical
 from relfit.simulation.campaigns.runners import Outputs, Runner, changed, columns, stream
 from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import StagedRepairs

@@ -22,7 +22,7 @@ from relfit.simulation.engine.checked_settings import Settings, Time
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.replications import replicate, summary
 from relfit.simulation.sparing.device_times import DeviceTimes
-from relfit.simulation.sparing.queue_events import QueuedJob, simulate_queue
+from relfit.simulation.sparing.sparing_events import QueuedJob, simulate_queue
 from relfit.simulation.sparing.sparing_simulation import (
     HOURS_PER_YEAR,
     PreparedSparing,

@@ -61,12 +61,6 @@ class SparingAssumptions:
             what = "whole_block_repairs go with separate_racks"
             raise ArgumentError(what, remedy="set whole_block_repairs=False to share racks")
 
-    def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
-        """All three, the defaults filled in from the cluster and the recovery."""
-        racks, undisturbed = self.separate_racks, self.undisturbed_recovery
-        own = self.whole_block_repairs or not cluster.shared_racks if racks is None else racks
-        return self.whole_block_repairs, own, not recovery.disturbed if undisturbed is None else bool(undisturbed)
-
 
 class SparingSimulation(Result):
     """The simulated clusters, beside the closed form.
@@ -175,7 +169,10 @@ def prepared(
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
         raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
+    wanted = assumptions or SparingAssumptions()
+    whole_block, own_racks, undisturbed = wanted.whole_block_repairs, wanted.separate_racks, wanted.undisturbed_recovery
+    own_racks = (whole_block or not cluster.shared_racks) if own_racks is None else own_racks
+    undisturbed = not recovery.disturbed if undisturbed is None else bool(undisturbed)
     if whole_block and times.has_history:
         what = "repairs with a history are those of single trays"
         raise ArgumentError(what, remedy="give SparingAssumptions(whole_block_repairs=False)")

@@ -6,7 +6,8 @@ are read as they are; settings beyond it have names of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -25,30 +26,24 @@ from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
 DAY = 1440.0
 
 
-def _number(value: object) -> Any:
-    """Text that is a number as one; anything else as it is."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
+def _converted(value: object, convert: Callable[[str], float], remedy: str) -> Any:
+    """Text as a number, or by `convert`, as "2 days"; anything else as it is."""
+    if not isinstance(value, str):
         return value
+    with suppress(ValueError):
+        return float(value)
+    try:
+        return convert(value)
+    except ArgumentError as error:
+        raise rejection(error.what, remedy=remedy.format(error.remedy)) from None
 
 
 def _minutes(value: object) -> Any:
-    """Text such as "2 days" as minutes; numbers as they are."""
-    number_or_text = _number(value)
-    try:
-        return 60.0 * hours(number_or_text) if isinstance(number_or_text, str) else number_or_text
-    except ArgumentError as error:
-        raise rejection(error.what, remedy="give minutes as a number, or text such as '2 days'") from None
+    return _converted(value, lambda text: 60.0 * hours(text), "give minutes as a number, or text such as '2 days'")
 
 
 def _per_minute(value: object) -> Any:
-    """Text such as "1 per 80 days" as a rate per minute; numbers as they are."""
-    number_or_text = _number(value)
-    try:
-        return rate_per_hour(number_or_text) / 60.0 if isinstance(number_or_text, str) else number_or_text
-    except ArgumentError as error:
-        raise rejection(error.what, remedy=f"{error.remedy}, or a number per minute") from None
+    return _converted(value, lambda text: rate_per_hour(text) / 60.0, "{}, or a number per minute")
 
 
 Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
