@@ -94,7 +94,7 @@ def waste(
     Examples
     --------
     >>> waste(24, [1, 2, 4], "5min", "10min").round(4).tolist()
-    [0.1039, 0.0874, 0.1076]
+    [0.1038, 0.0874, 0.1076]
     """
     c, r, d = costs_of(save, restore, restart)
     mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)

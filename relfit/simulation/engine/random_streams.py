@@ -27,8 +27,8 @@ _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 
 
-def new_streams(n: int, seed: np.random.SeedSequence | Sequence[int]) -> Streams:
-    """States of n streams, from a seed sequence, or from numbers such as the seed and the replication.
+def new_streams(n: int, seed: Sequence[int]) -> Streams:
+    """States of n streams, from numbers such as the seed and the replication.
 
     Examples
     --------
@@ -37,8 +37,7 @@ def new_streams(n: int, seed: np.random.SeedSequence | Sequence[int]) -> Streams
     >>> 0.0 <= uniform(streams, 1) < 1.0, (streams == before).tolist()
     (True, [True, False])
     """
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(list(seed))
-    return sequence.generate_state(n, np.uint64).astype(np.uint64)
+    return np.random.SeedSequence(list(seed)).generate_state(n, np.uint64).astype(np.uint64)
 
 
 @entry

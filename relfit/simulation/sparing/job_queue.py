@@ -192,10 +192,9 @@ def simulate_sparing_queue(
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     level_checked(level)
-    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up, end)
     if plan.setup.limit > 0:
         raise ArgumentError("jobs of a queue do not go on with blocks missing", remedy="leave out loss_limit")
-    plan.check_events(end)
     queue, names = _queue_of(jobs, plan)
     periods = _periods(queue, plan)
     generators = np.random.default_rng(rng).spawn(n)

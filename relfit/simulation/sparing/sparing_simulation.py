@@ -147,14 +147,6 @@ class PreparedSparing(NamedTuple):
     warm_up: float
     assumed: dict[str, bool]
 
-    def check_events(self, hours: float) -> None:
-        """Reject simulated hours with more than 1e9 expected events of a replication, by an `ArgumentError`."""
-        f, cluster = self.closed_form.failures, self.closed_form.cluster
-        racks = cluster.zones * self.setup.blocks / f.mtbf_rack
-        expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
-        if expected > _MOST_EVENTS:
-            raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
-
 
 def prepared(
     cluster: Cluster,
@@ -163,8 +155,12 @@ def prepared(
     recovery: Recovery | None,
     assumptions: SparingAssumptions | None,
     warm_up: object,
+    hours: float,
 ) -> PreparedSparing:
-    """Check the settings of a simulation; an `ArgumentError` for more than one strategy, or invalid settings."""
+    """Check the settings of a simulation of so many hours.
+
+    An `ArgumentError` for more than one strategy, invalid settings, or more than 1e9 expected events of a replication.
+    """
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
@@ -197,7 +193,10 @@ def prepared(
         stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
         repairs.append(DeviceRepairs(kinds, shares, *stages))
         tables += [time_table(which, family) for _, family in families]
-    strategy, blocks = closed.strategies, int(closed.blocks[0])
+    strategy, blocks, means = closed.strategies, int(closed.blocks[0]), closed.failures
+    rate = cluster.total_trays / (means.mtbf_tray + means.mttr) + cluster.zones * blocks / means.mtbf_rack
+    if (expected := 2.0 * (warm + hours) * float(rate)) > _MOST_EVENTS:
+        raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
     size = int(strategy.block_trays[0])
     per_rack = 1 if own_racks else cluster.trays // size
     setup = Setup(
@@ -287,9 +286,8 @@ def simulate_sparing(
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     level_checked(level)
-    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up, end)
     settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
-    plan.check_events(end)
     generators = np.random.default_rng(rng).spawn(n)
     down = np.zeros((n, settings.blocks + 1))
 

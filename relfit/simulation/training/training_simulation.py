@@ -160,7 +160,10 @@ class TrainingSimulation(Result):
             f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
         of = "The interval is that of the simulation with these parameters, not of the parameters themselves."
+        hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
+        each = ", ".join(f"{name} takes {number(hours[name])} h" for name in self.jobs)
         lines = (
+            f"jobs: {each}" if len(self.jobs) > 1 else "",
             of if len(self.whole) > 1 else "",
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
@@ -168,15 +171,7 @@ class TrainingSimulation(Result):
             self.parameters.left_out,
             assumed(self.parameters),
         )
-        return (self.headline, *self._each_job, *filter(None, lines))
-
-    @property
-    def _each_job(self) -> tuple[str, ...]:
-        """Of several jobs, when each ends."""
-        if len(self.jobs) == 1:
-            return ()
-        hours = self.replications.groupby("job", sort=False)["total_training_time"].mean() / 60.0
-        return ("jobs: " + ", ".join(f"{name} takes {number(hours[name])} h" for name in self.jobs),)
+        return (self.headline, *filter(None, lines))
 
     def to_dict(self) -> dict[str, Any]:
         """Outputs by name, also by the published program's names; number of replications, seconds, level."""
