@@ -357,8 +357,10 @@ def training_parameters(
     (2400, 1440.0)
     """
     if values is not None and not isinstance(values, Mapping):
-        what = f"parameters of a training cluster are a mapping, not a {type(values).__name__}"
-        raise ArgumentError(what, remedy="read a file with rf.training.read_training, or give keys with values")
+        raise ArgumentError(
+            f"parameters of a training cluster are a mapping, not a {type(values).__name__}",
+            remedy="read a file with rf.training.read_training, or give keys with values",
+        )
     own = {**dict(values or {}), **others}
     source: Any = own.pop("calibrated", calibrated)
     if source is None:
