@@ -161,19 +161,9 @@ def _inside(name: str, value: float, grid: FloatArray, unit: str) -> float:
 
 
 def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
-    """Compute the grid for jobs on consecutive nodes.
+    """Compute the grid for jobs on consecutive nodes of one system, with its rates and repairs from `relfit.calibrate`.
 
-    Parameters
-    ----------
-    model : FleetModel
-        Of one system, with all its nodes known.
-    parameters : Parameters
-        Its rates and repairs, from `relfit.calibrate`.
-
-    Raises
-    ------
-    DataError
-        If only nodes that failed are known.
+    A `DataError` if only nodes that failed are known.
     """
     most = int(model.in_service.sum())
     sizes = np.unique([*(_STEP**power for power in range(12) if _STEP**power < most), most]).astype(np.float64)
@@ -190,12 +180,12 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     worst = named[named["outlier"]]
     excess = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum()) if len(worst) else 0.0
     rate = rate_of_job(parameters, most, n_draws=19)
-    rates = [rate, _less(rate, 1.0 - excess)]
+    rates = [rate, _changed(rate, failures=1.0 - excess)]
     with np.errstate(divide="ignore", invalid="ignore"):
         hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))
         hazard[~np.isfinite(hazard)] = np.nan
         own = rate.scopes[0].rate_of(sizes) * replace(rate, counted=None).mtbf_of(sizes)
-        wait = np.array([[one.wait_of(sizes), _quicker(one).wait_of(sizes)] for one in rates])
+        wait = np.array([[one.wait_of(sizes), _changed(one, repair=0.5).wait_of(sizes)] for one in rates])
     down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(
         sizes,
@@ -210,17 +200,9 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
     )
 
 
-def _less(rate: JobRate, share: float) -> JobRate:
-    """The same with fewer failures of single nodes."""
-    single, *others = rate.scopes
-    return replace(rate, scopes=(replace(single, mtbf=single.mtbf / share), *others))
-
-
-def _quicker(rate: JobRate) -> JobRate:
-    """The same with repairs in half the time."""
-    scopes = [replace(one, mttr=_half(one.mttr), mttr_node=_half(one.mttr_node)) for one in rate.scopes]
-    return replace(rate, scopes=tuple(scopes))
-
-
-def _half(hours: FloatArray | float | None) -> FloatArray | float | None:
-    return None if hours is None else 0.5 * hours
+def _changed(rate: JobRate, failures: float = 1.0, repair: float = 1.0) -> JobRate:
+    """The same with failures of single nodes, and with times to repair, multiplied."""
+    times = [{name: getattr(one, name) for name in ("mttr", "mttr_node")} for one in rate.scopes]
+    quicker = [{name: None if hours is None else repair * hours for name, hours in each.items()} for each in times]
+    single, *others = (replace(one, **each) for one, each in zip(rate.scopes, quicker, strict=True))
+    return replace(rate, scopes=(replace(single, mtbf=single.mtbf / failures), *others))

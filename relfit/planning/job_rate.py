@@ -132,19 +132,8 @@ def rate_of_job(
 ) -> JobRate:
     """Failure rate of a job and its wait for repairs, from a node's mean time or calibrated parameters.
 
-    Parameters
-    ----------
-    source : duration or Parameters
-        Mean time between failures of one node, or calibrated parameters.
-    nodes : int, optional
-        Nodes of the job; by default 1, or those of the parameters' fleet.
-    repair : duration, optional
-        Mean time to repair, instead of that of the parameters.
-    events : float, optional
-        Number of failures behind a mean time, which gives its uncertainty.
-    n_draws : int
-        Draws of uncertain parameters.
-    rng : int or numpy.random.Generator
+    `repair` replaces the mean time to repair of the parameters. `events`, the number of failures behind a mean time,
+    gives its uncertainty. A job has 1 node by default, or those of the parameters' fleet.
 
     Notes
     -----

@@ -164,9 +164,8 @@ class _Repairs:
 
 def _check_size(failures: FailuresByScope, count: int, racks: int, length: float, begun: pd.Timestamp) -> None:
     if max(count, racks) > _MOST_NODES:
-        raise ArgumentError(
-            f"{max(count, racks):,} nodes or racks are too many", remedy=f"give at most {_MOST_NODES:,}"
-        )
+        what = f"{max(count, racks):,} nodes or racks are too many"
+        raise ArgumentError(what, remedy=f"give at most {_MOST_NODES:,}")
     longest = (pd.Timestamp.max.tz_localize("UTC") - begun) / pd.Timedelta(hours=1)
     if not length < longest:
         raise ArgumentError(f"a span of {length:,.0f} hours reaches beyond the year 2262", remedy="take a shorter one")

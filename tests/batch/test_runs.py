@@ -190,7 +190,7 @@ def test_node_time_adds_up(seed, scheduler, policy, requeue):
     sizes = attempts["spans"].map(lambda spans: sum(size for _, size in spans))
     assert sizes.tolist() == workload.nodes[attempts["job"]].tolist()
     held = ((attempts["end"] - attempts["start"]) * sizes).sum()
-    assert run.held_node_seconds == pytest.approx(held)
+    assert run.summary["utilisation"] * run.n_nodes * run.summary["makespan"] == pytest.approx(held)
     done = run.jobs[run.jobs["success"]]
     ran = done["finish_time"] - done["starting_time"] + done["killed_run_time"]
     assert np.allclose(ran, done["run_time"] + done["waste"])
@@ -329,7 +329,7 @@ def test_files_at_intervals_of_real_time_take_a_small_share_of_it(tmp_path, monk
     monkeypatch.setattr(driver, "_BUDGET", 10)
     monkeypatch.setattr(driver.time, "perf_counter", lambda: clock.__setitem__(0, clock[0] + 0.01) or clock[0])
     monkeypatch.setattr(
-        "relfit.simulation.batch.run_results.write_simulation",
+        "relfit.simulation.batch._simulate_batch.write_simulation",
         lambda *_: (written.append(clock[0]), clock.__setitem__(0, clock[0] + 0.5)),
     )
     rf.simulate_batch(jobs, saving=Saving(path=tmp_path / "state.npz", every="10ms"), **given)

@@ -9,7 +9,7 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, RelfitError
-from relfit.simulation.campaigns.cell_designs import cells_of
+from relfit.simulation.campaigns.campaign import cells_of
 
 MODELS = "tests.campaigns.models"
 

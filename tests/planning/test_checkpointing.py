@@ -17,13 +17,19 @@ from relfit.fleet.calibration import Parameters, ScopeFailures
 from relfit.fleet.calibration.schema import Check
 from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
 from relfit.planning.checkpointing import exponential_failures as exact
-from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, lattice_sum, renewal_waste
+from relfit.planning.checkpointing.renewal_failures import (
+    ExponentialWaste,
+    best_fixed_interval,
+    lattice_sum,
+    renewal_waste,
+    robust_interval,
+)
 from relfit.planning.checkpointing.two_level import LevelCosts
-from relfit.planning.checkpointing.waste_models import ExponentialWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, wait_for_repair
 from relfit.planning.plan import contradictions, limits
 from relfit.system import System
 from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
+from relfit.system.jobs.checkpoint import slowdown_exponential
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
 
@@ -50,7 +56,7 @@ def test_optimum_and_expected_time_against_mpmath(save: float, exposed: tuple[st
         time = (cost * mpmath.expm1(best + inside) + (c - inside)) / best
         found = exact.best_interval(1.0, save, 0.3, 0.1, exposed=exposed)
         assert float(found) == pytest.approx(float(best), rel=1e-14)
-        slow = exact.slowdown(1.0, float(best), save, 0.3, 0.1, exposed=exposed)
+        slow = slowdown_exponential(1.0, float(best), save, 0.3, 0.1, exposed)
         assert float(slow) == pytest.approx(float(time), rel=1e-14)
 
 
@@ -60,11 +66,11 @@ def test_optimum_against_numerical_search(exposed: tuple[str, ...]) -> None:
     mu = np.exp(rng.uniform(-3, 8, 40))
     save, restore, downtime = (mu * np.exp(rng.uniform(-8, 1, 40)) for _ in range(3))
     best = exact.best_interval(mu, save, restore, downtime, exposed=exposed)
-    at_best = exact.slowdown(mu, best, save, restore, downtime, exposed=exposed)
+    at_best = slowdown_exponential(mu, best, save, restore, downtime, exposed)
     for i in range(mu.size):
 
         def time(log: float, i: int = i) -> float:
-            return float(exact.slowdown(mu[i], np.exp(log), save[i], restore[i], downtime[i], exposed=exposed))
+            return float(slowdown_exponential(mu[i], np.exp(log), save[i], restore[i], downtime[i], exposed))
 
         searched = optimize.minimize_scalar(time, bounds=(np.log(mu[i]) - 8, np.log(mu[i]) + 3), method="bounded")
         assert at_best[i] <= searched.fun * (1 + 1e-12)
@@ -94,7 +100,8 @@ def test_sparing_papers_form() -> None:
     found = exact.best_interval(1 / rate, save, other, exposed=())
     assert float(found) == pytest.approx(x / rate, rel=1e-12)
     efficiency = x / rate / (np.expm1(x) * a + save)
-    assert float(exact.best_waste(1 / rate, save, other, exposed=())) == pytest.approx(1 - efficiency, rel=1e-12)
+    waste = exact.waste(1 / rate, found, save, other, exposed=())
+    assert float(waste) == pytest.approx(1 - efficiency, rel=1e-12)
 
 
 def test_limits() -> None:
@@ -103,11 +110,11 @@ def test_limits() -> None:
     assert exact.best_interval(np.inf, 1.0) == np.inf
     assert exact.waste(np.inf, 9.0, 1.0) == pytest.approx(0.1)
     assert exact.waste(np.inf, 0.5, 2.0) == pytest.approx(0.8)  # of 2.5 hours, half an hour is work
-    assert exact.slowdown([24.0, np.inf], np.inf, 1.0).tolist() == [np.inf, 1.0]  # a long job that is never saved
+    assert exact.waste([24.0, np.inf], np.inf, 1.0).tolist() == [1.0, 0.0]  # a long job that is never saved
     small = exact.best_interval(1e12, 1e-3)
     assert small == pytest.approx(np.sqrt(2e9), rel=1e-6)  # Young
     assert exact.best_waste(1e-3, 10.0) == 1.0
-    assert exact.slowdown(1e-3, 1.0, 10.0) == np.inf
+    assert exact.waste(1e-3, 1.0, 10.0) == 1.0
 
 
 def test_first_order_waste_and_where_it_ends() -> None:
@@ -129,7 +136,6 @@ def test_first_order_waste_and_where_it_ends() -> None:
         exact.first_order_best_waste,
         partial(exact.best_interval, exposed=()),
         lambda mtbf, save, *rest: exact.daly_interval(mtbf, save, *rest[:1], order="first"),
-        lambda mtbf, *costs: exact.slowdown(mtbf, 2.0, *costs),
         lambda mtbf, *costs: exact.waste(mtbf, 2.0, *costs),
         lambda mtbf, *costs: exact.least_mtbf(*costs),
     ],
@@ -224,7 +230,8 @@ def test_asynchronous_saves_against_jobs_followed(slowed: float, exposed: tuple[
     assert plan.checkpoint_every == pytest.approx(other.every, rel=1e-3)
     assert (plan.checkpoint_every == 0.0) == (slowed == 0.0)
     assert plan.waste == pytest.approx(other.waste, rel=1e-9)
-    assert plan.waste <= exact.best_waste(24, 0.7, 0.5, 0.2, exposed=exposed) + 1e-12
+    best = exact.best_interval(24, 0.7, 0.5, 0.2, exposed=exposed)
+    assert plan.waste <= exact.waste(24, best, 0.7, 0.5, 0.2, exposed=exposed) + 1e-12
 
 
 def test_saves_that_hardly_slow_leave_a_best_interval_far_below_that_of_saves_that_pause() -> None:

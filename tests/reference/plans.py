@@ -80,7 +80,7 @@ def checkpoint_formulas() -> Values:
         "exponential.best_interval_not_exposed": e.best_interval(mtbf, "5min", "10min", exposed=()),
         "exponential.best_waste": e.best_waste(mtbf, *COSTS),
         "exponential.waste": e.waste(mtbf, 2.0, *COSTS),
-        "exponential.slowdown": e.slowdown(mtbf, 2.0, "5min", "10min"),
+        "exponential.slowdown": 1.0 / (1.0 - e.waste(mtbf, 2.0, "5min", "10min")),
         "young": e.young_interval(mtbf, "5min"),
         "daly.first": e.daly_interval(mtbf, "5min", "10min", "first"),
         "daly.higher": e.daly_interval(mtbf, "5min", "10min"),

@@ -52,7 +52,6 @@ def test_streams_are_uniform_and_exponential() -> None:
     assert stats.kstest([exponential(streams, 1) for _ in range(4000)], "expon").pvalue > 0.001
     counts = np.bincount([below(streams, 0, 7) for _ in range(7000)], minlength=7)
     assert stats.chisquare(counts).pvalue > 0.001
-    assert (new_streams(2, np.random.SeedSequence([5, 0])) == new_streams(2, [5, 0])).all()
     assert not set(new_streams(2, [5, 0]).tolist()) & set(new_streams(2, [5, 1]).tolist())
 
 

@@ -21,7 +21,7 @@ from relfit.simulation import (
     StagedRepairs,
     simulate_sparing,
 )
-from relfit.simulation.engine.time_tables import LOW, STEP, remaining_table, time_table
+from relfit.simulation.engine.random_streams import LOW, STEP, remaining_table, time_table
 from relfit.simulation.sparing import sparing_devices
 from relfit.simulation.sparing.sparing_state import DeviceRepairs
 

@@ -17,7 +17,7 @@ from relfit.fleet.calibration import Mttr, Parameters, write_parameters
 from relfit.fleet.calibration.schema import Fleet
 from relfit.simulation.training import TrainingParameters, training_parameters
 from relfit.simulation.training.parameters import RepeatedRepairs, Retirement
-from relfit.simulation.training.unset_keys import assumed
+from relfit.simulation.training.training_simulation import assumed
 
 # keys of the published program, as its own configuration file has them
 PROGRAM = """

@@ -16,9 +16,13 @@ from relfit.base.text import count, duration, interval_ends, percent
 from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
 from relfit.planning.checkpointing import exponential_failures as exact
-from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
+from relfit.planning.checkpointing.renewal_failures import (
+    LEAST_PROGRESS,
+    ExponentialWaste,
+    RenewalWaste,
+    robust_interval,
+)
 from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
-from relfit.planning.checkpointing.waste_models import ExponentialWaste, RenewalWaste, robust_interval
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
@@ -376,13 +380,8 @@ def _model(
         if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
             life = between_failures(source, size)
         wait, waits = _wait(repair, life)
-        basis = type(source).__name__
-        return (
-            RenewalWaste(life, (), plan, restart + wait),
-            basis,
-            waits,
-            _premise(size, f"{basis} times to failure", wait),
-        )
+        basis, model = type(source).__name__, RenewalWaste(life, (), plan, restart + wait)
+        return model, basis, waits, _premise(size, f"{basis} times to failure", wait)
     rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
     draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
     model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])

@@ -39,11 +39,6 @@ def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, or
     First order: ``sqrt(2 C (mu + R))``. Higher order (his equation 37): with ``z = sqrt(C / (2 mu))``,
     ``sqrt(2 C mu) (1 + z/3 + z**2/9) - C`` for ``C < 2 mu``, else ``mu``; the restore does not enter.
 
-    Raises
-    ------
-    ArgumentError
-        For another order, or invalid durations.
-
     Examples
     --------
     The three examples of his figures 3 to 5 (printed as 117, 57 and 9.1 minutes):
@@ -85,35 +80,6 @@ def least_mtbf(save: Durations, restore: Durations = 0.0, restart: Durations = 0
     return ((np.sqrt(2.0 * c) + np.sqrt(2.0 * c + 4.0 * (r + d))) / 2.0) ** 2
 
 
-def slowdown(
-    mtbf: Durations,
-    every: Durations,
-    save: Durations,
-    restore: Durations = 0.0,
-    restart: Durations = 0.0,
-    *,
-    exposed: tuple[str, ...] = BOTH,
-) -> FloatArray:
-    """Expected hours for an hour of work, exact; infinite beyond the largest float.
-
-    Parameters
-    ----------
-    mtbf, every, save, restore, restart : array_like of durations
-        Cases, broadcast. ``every`` is hours of work between two checkpoints; zero gives the limit.
-    exposed : tuple of str
-        In which of ``"save"`` and ``"restore"`` failures can occur.
-
-    Examples
-    --------
-    >>> slowdown(24, [1, 2, 4], "5min", "10min").round(4).tolist()
-    [1.1159, 1.0958, 1.1206]
-    """
-    c, r, d = costs_of(save, restore, restart)
-    mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)
-    mu, w, c, r, d = cases(mtbf=mu, every=w, save=c, restore=r, restart=d)
-    return slowdown_exponential(mu, w, c, r, d, exposed)
-
-
 def waste(
     mtbf: Durations,
     every: Durations,
@@ -123,25 +89,21 @@ def waste(
     *,
     exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
-    """Share of time lost, ``1 - 1/slowdown``.
+    """Share of time lost, exact; an `every` of zero gives the limit, and failures can occur in what is `exposed`.
 
     Examples
     --------
-    >>> waste(24, 2, "5min", "10min").round(4).tolist()
-    0.0874
+    >>> waste(24, [1, 2, 4], "5min", "10min").round(4).tolist()
+    [0.1038, 0.0874, 0.1076]
     """
+    c, r, d = costs_of(save, restore, restart)
+    mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)
+    mu, w, c, r, d = cases(mtbf=mu, every=w, save=c, restore=r, restart=d)
     with np.errstate(divide="ignore"):
-        return 1.0 - 1.0 / slowdown(mtbf, every, save, restore, restart, exposed=exposed)
+        return 1.0 - 1.0 / slowdown_exponential(mu, w, c, r, d, exposed)
 
 
-def best_waste(
-    mtbf: Durations,
-    save: Durations,
-    restore: Durations = 0.0,
-    restart: Durations = 0.0,
-    *,
-    exposed: tuple[str, ...] = BOTH,
-) -> FloatArray:
+def best_waste(mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
     """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float.
 
     Examples
@@ -149,5 +111,4 @@ def best_waste(
     >>> best_waste([24, 0.1, 0.001], 1).round(4).tolist()
     [0.2616, 1.0, 1.0]
     """
-    every = best_interval(mtbf, save, restore, restart, exposed=exposed)
-    return waste(mtbf, every, save, restore, restart, exposed=exposed)
+    return waste(mtbf, best_interval(mtbf, save, restore, restart), save, restore, restart)

@@ -85,9 +85,8 @@ def checkpoint_table(
     [[1, 207646], [64, 25781], [1000, 6374]]
     """
     if not len(sizes):
-        raise ArgumentError(
-            "no size is given", remedy=Remedy("give sizes=[1, 16, 64] or the like", "give --sizes 1,16,64 or the like")
-        )
+        remedy = Remedy("give sizes=[1, 16, 64] or the like", "give --sizes 1,16,64 or the like")
+        raise ArgumentError("no size is given", remedy=remedy)
     wanted = np.atleast_1d(whole("sizes", list(sizes)))
     if np.unique(wanted).size < wanted.size:
         raise ArgumentError("a size is given twice", remedy="give each once")

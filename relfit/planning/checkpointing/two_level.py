@@ -84,14 +84,9 @@ class GlobalSaves:
 
 @dataclass(frozen=True, eq=False)
 class LevelCosts:
-    """Failures, and costs of two levels of checkpoints; arrays are cases, broadcast.
+    """Failures, and costs of two levels of checkpoints: durations, and the share of failures that need the global one.
 
-    Attributes
-    ----------
-    mtbf, save, global_save, restore, global_restore, restart : ndarray
-        Hours, or any durations.
-    share_global : ndarray
-        Probability that a failure needs the global checkpoint.
+    Arrays are cases, broadcast.
     """
 
     mtbf: Any
@@ -135,10 +130,8 @@ class LevelCosts:
         Checkpoint every 55 minutes of work, globally every 9 checkpoints: waste 7.12 %, with global ones alone 11.51 %.
         """
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
-            raise ArgumentError(
-                "a checkpoint of either level must take time",
-                remedy=Remedy("give save and global_save above zero", "give --save and --global-save above zero"),
-            )
+            remedy = Remedy("give save and global_save above zero", "give --save and --global-save above zero")
+            raise ArgumentError("a checkpoint of either level must take time", remedy=remedy)
         costs = [value[..., None, None] for value in vars(self).values()]
         short = np.log(best_interval(self.mtbf, np.minimum(self.save, self.global_save)))[..., None] - 2.0
         long = np.log(best_interval(self.mtbf, np.maximum(self.save, self.global_save)))[..., None] + 0.7

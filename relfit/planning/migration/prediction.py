@@ -84,16 +84,11 @@ def predicted_waste(
 ) -> FloatArray:
     """Long-run waste if a job migrates on every alarm and saves at a fixed interval; arrays are cases.
 
-    Failures that are not avoided occur in work, saves, restores and migrations; alarms during a migration change
-    nothing. On a clock that stops during migrations, an interval ends at the rate ``k = u + a (1 - exp(-u M))``, with u
-    the rate of failures not avoided and a that of alarms; an hour on that clock takes ``1 + a (1 - exp(-u M))/u``. With
-    both in the formula for checkpoints the result is exact.
-
-    Parameters
-    ----------
-    mtbf, interval, save, restore, restart, migration : array_like of durations
-        Of the job; `mtbf` counts all failures, predicted or not, `interval` is work, infinite for no saves.
-    predictor : Predictor
+    `mtbf` counts all failures of the job, predicted or not; `interval` is work, infinite for no saves. Failures that
+    are not avoided occur in work, saves, restores and migrations; alarms during a migration change nothing. On a clock
+    that stops during migrations, an interval ends at the rate ``k = u + a (1 - exp(-u M))``, with u the rate of
+    failures not avoided and a that of alarms; an hour on that clock takes ``1 + a (1 - exp(-u M))/u``. With both in the
+    formula for checkpoints the result is exact.
 
     Examples
     --------
@@ -141,21 +136,9 @@ def break_even_recall(
     lead: Durations | Distribution | None = None,
     working_share: npt.ArrayLike = 1.0,
 ) -> FloatArray:
-    """Least recall at which migration with checkpoints yields more than checkpoints alone.
+    """Least recall at which migration with checkpoints yields more than checkpoints alone, which use all nodes.
 
-    Parameters
-    ----------
-    mtbf, save, restore, restart, migration : array_like of durations
-        Of the job.
-    precision, lead
-        As in `Predictor`.
-    working_share : array_like of float
-        Share of the nodes that are not spares; checkpoints alone use all nodes.
-
-    Returns
-    -------
-    ndarray
-        0 if any recall pays, NaN if none does.
+    `working_share` is the share of the nodes that are not spares. 0 if any recall pays, NaN if none does.
 
     Examples
     --------

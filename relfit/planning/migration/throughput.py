@@ -126,19 +126,9 @@ def job_mix(
 ) -> JobMix:
     """Jobs that fill the machine (section 4.1 of the paper).
 
-    Parameters
-    ----------
-    nodes : int
-        Nodes of the machine, N.
-    share_sequential : float
-        Share of the jobs on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
-    sizes, shares : array_like, optional
-        Other sizes of jobs, and the share of the jobs with each size.
-
-    Raises
-    ------
-    ArgumentError
-        For a size above the number of nodes, or sizes without as many shares.
+    A share of the jobs is on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
+    Other `sizes` come with `shares`, the share of the jobs with each size. An `ArgumentError` for a size above the
+    number of nodes, or sizes without as many shares.
 
     Examples
     --------
@@ -221,31 +211,14 @@ def compare_throughputs(
     share_sequential: float = 0.25,
     spares: npt.ArrayLike | None = None,
 ) -> Throughputs:
-    """Nodes at work when jobs save in time, migrate, or checkpoint periodically.
+    """Nodes at work when jobs save in time, migrate, or checkpoint periodically; arguments broadcast as cases.
 
-    Parameters
-    ----------
-    scenario : Scenario or str
-        The costs, or the name of one of `SCENARIOS`.
-    nodes : array_like of int
-        Nodes of the machine, N, spares included.
-    mtbf : array_like of durations, or Distribution
-        Mean time between failures of one node. A distribution stands for new nodes: a job on n nodes has the mean of
-        the smallest of n times to failure. (The paper's formula for Weibull times, section 4.2, has a misprint: the
-        scale is multiplied by ``n**(-1/shape)``.)
-    risk : array_like of float
-        Probability of running out of spares.
-    parallel : bool
-        Jobs of many sizes; else each node has its own job.
-    mix : JobMix, optional
-        Jobs by size; by default from `share_sequential`, as in `job_mix`.
-    spares : array_like of int, optional
-        Number of spares, instead of `risk`.
-
-    Raises
-    ------
-    ArgumentError
-        For more spares than nodes, an unknown scenario, or an invalid time or risk.
+    `scenario` may be the name of one of `SCENARIOS`, `nodes` includes spares, and `mtbf` is that of one node. A
+    distribution stands for new nodes: a job on n nodes has the mean of the smallest of n times to failure. (The paper's
+    formula for Weibull times, section 4.2, has a misprint: the scale is multiplied by ``n**(-1/shape)``.) Without
+    `parallel` each node has its own job; `mix` and `share_sequential` are as in `job_mix`; `spares` replace the `risk`
+    of running out of them. An `ArgumentError` for more spares than nodes, an unknown scenario, or an invalid time or
+    risk.
 
     Examples
     --------

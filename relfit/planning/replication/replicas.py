@@ -27,14 +27,9 @@ _NODES, _WEIGHTS = gauss_legendre(16)
 
 
 def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike = 2) -> FloatArray:
-    """Mean number of node failures until a process has lost all its copies, if no copy is restarted.
+    """Mean number of node failures until one of n processes has lost all its r copies, if no copy is restarted.
 
     ``n B(1/r, n)``, for large n ``Gamma(1/r) n**(1 - 1/r)``; for two copies, ``sqrt(pi n)``.
-
-    Parameters
-    ----------
-    processes, replicas : array_like of int
-        Processes n, and copies r of each.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,7 +18,7 @@ from relfit.planning.checkpointing.renewal_failures import LEAST_PROGRESS
 from relfit.planning.job_rate import rate_of_job
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
-from relfit.planning.sparing.job_spares import SparesPlan, plan_spares
+from relfit.planning.sparing.job_spares import plan_spares
 from relfit.system.jobs import Checkpoint
 from relfit.system.jobs.checkpoint import best_interval
 
@@ -169,13 +170,9 @@ def plan_replication(
     if c <= 0.0:
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     if drawn is not None and (most - 1) * drawn.node_mtbf.size > _MOST_WORK:
-        raise ArgumentError(
-            f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out",
-            remedy=Remedy(
-                f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
-                f"give --replicas times --draws of at most {_MOST_WORK:,}",
-            ),
-        )
+        what = f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out"
+        products = ("most_replicas=... times n_draws=...", "--replicas times --draws")
+        raise ArgumentError(what, remedy=Remedy(*(f"give {each} of at most {_MOST_WORK:,}" for each in products)))
     slow = float(share("overhead", overhead, one=False))
     level_checked(level)
     rows: list[dict[str, Any]] = []
@@ -210,8 +207,10 @@ def plan_replication(
         probability = float((np.argmax(np.stack(yields), axis=0) == best_row).mean())
         breaks = of_draws[1].every(max(1, yields[1].size // 200)).break_even()
     low, high = limits(breaks, level, integer=True)
-    spared = None
-    spares = _spares(source, size, repair) if float(rate.wait) > 0.0 and size <= _MOST_SPARED else None
+    spared = spares = None
+    if float(rate.wait) > 0.0 and size <= _MOST_SPARED:
+        with suppress(ArgumentError):  # no number is enough, or the mean of all repairs is not known
+            spares = plan_spares(source, size, repair=repair, n_draws=2)
     if spares is not None:
         working = (1.0 - spares.waiting) * size / (size + spares.spares)
         spared = {"spares": float(spares.spares)} | {
@@ -240,11 +239,3 @@ def plan_replication(
         extrapolated=beyond_fleet(source, size),
         premise=rate.premise,
     )
-
-
-def _spares(source: object, size: int, repair: Durations | None) -> SparesPlan | None:
-    """Hot spares of the job; None if no number is enough, or the mean of all repairs is not known."""
-    try:
-        return plan_spares(source, size, repair=repair, n_draws=2)
-    except ArgumentError:
-        return None

@@ -39,18 +39,7 @@ _CHECKS = {
 
 @dataclass(frozen=True)
 class Assumption:
-    """One assumption and what the data say.
-
-    Attributes
-    ----------
-    name : str
-    holds : bool or None
-        None if the data do not tell.
-    finding : str
-        What the data say.
-    consequence : str
-        The effect on the plan if the assumption fails; else empty.
-    """
+    """One assumption, whether it holds (None: the data do not tell), and what follows for the plan where it fails."""
 
     name: str
     holds: bool | None

@@ -23,25 +23,11 @@ from relfit.base.text import count, percent
 def time_to_exhaust(
     trays: npt.ArrayLike, spare_trays: npt.ArrayLike, mtbf_tray: Durations, mttr: Durations
 ) -> FloatArray:
-    r"""Mean time from no failed tray to one more than the spare trays.
+    r"""Mean hours from no failed tray to one more than the spare trays; infinite beyond what a float can hold.
 
-    With n trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
-    :math:`\mu = 1/MTTR` restores the block. The paper's sum over elementary symmetric polynomials is a product:
-
-    .. math:: \xi = \sum_{k=0}^J \mu^k e_{k+1}(1/\lambda_0, \ldots, 1/\lambda_J)
-              = \frac{1}{\mu} \left[\prod_{n=0}^J (1 + \mu/\lambda_n) - 1\right]
-
-    Parameters
-    ----------
-    trays, spare_trays : array_like of int
-        K and J; J below K.
-    mtbf_tray, mttr : array_like
-        Hours. All four broadcast.
-
-    Returns
-    -------
-    ndarray
-        Hours; infinite beyond what a float can hold.
+    With n of K trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
+    :math:`\mu = 1/MTTR` restores the block. The paper's sum over elementary symmetric polynomials is the product
+    :math:`\frac{1}{\mu} \left[\prod_{n=0}^J (1 + \mu/\lambda_n) - 1\right]`.
 
     Examples
     --------
@@ -107,14 +93,9 @@ def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SharedRacks:
-    """Racks that take all their blocks down together; arrays broadcast with those of the blocks.
+    """Racks that take all their `blocks` down together, and are down for `share_down` of the time; arrays broadcast.
 
-    Attributes
-    ----------
-    blocks : ndarray
-        Blocks per rack; the blocks of a zone are a multiple of it.
-    share_down : ndarray
-        Share of time that a rack is down.
+    The blocks of a zone are a multiple of those of a rack.
     """
 
     blocks: FloatArray
@@ -164,10 +145,9 @@ def blocking_probability(
     """
     if racks is None:
         return _above(spare_blocks, blocks, share_down)
-    values = (blocks, spare_blocks, racks.own(share_down), racks.blocks, racks.share_down)
-    count, spare, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
-    above = _above(spare // size, count / size, rack)  # more racks are down than the spares replace
-    return np.minimum(above + _over_racks(_above, spare, count, own, size, rack), 1.0)
+    # more racks are down than the spares replace
+    above = _above(np.floor_divide(spare_blocks, racks.blocks), np.divide(blocks, racks.blocks), racks.share_down)
+    return np.minimum(above + _over_racks(_above, spare_blocks, blocks, share_down, racks), 1.0)
 
 
 def blocks_down(
@@ -182,25 +162,23 @@ def blocks_down(
     """
     if racks is None:
         return _binomial(number, blocks, share_down)
-    values = (number, blocks, racks.own(share_down), racks.blocks, racks.share_down)
-    k, count, own, size, rack = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
-    return _over_racks(_binomial, k, count, own, size, rack)
+    return _over_racks(_binomial, number, blocks, share_down, racks)
 
 
 def _over_racks(
     law: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-    number: FloatArray,
-    count: FloatArray,
-    own: FloatArray,
-    size: FloatArray,
-    rack: FloatArray,
+    number: npt.ArrayLike,
+    count: npt.ArrayLike,
+    share_down: npt.ArrayLike,
+    racks: SharedRacks,
 ) -> FloatArray:
     """Sum over the racks down, with up to `number` blocks, of their probability times the law of all other blocks.
 
     The sum of a case ends beyond its mean number of racks, once further terms are lost in rounding.
     """
-    shape = number.shape
-    k, n, own, size, rack = (value.ravel() for value in (number, count, own, size, rack))
+    values = (number, count, racks.own(share_down), racks.blocks, racks.share_down)
+    arrays = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))
+    shape, (k, n, own, size, rack) = arrays[0].shape, (value.ravel() for value in arrays)
     total, cases, down = np.zeros(k.shape), np.arange(k.size), 0
     while cases.size:
         weight = _binomial(down, n[cases] / size[cases], rack[cases])
@@ -345,9 +323,8 @@ def spare_blocks_needed(
         if np.any(count % number):
             raise ArgumentError("the blocks of a zone do not divide into its racks", remedy="look at blocks and racks")
         if np.any(up > rack):
-            raise ArgumentError(
-                "a block fails less often than its rack", remedy="give the mtbf that block_mtbf returns"
-            )
+            what = "a block fails less often than its rack"
+            raise ArgumentError(what, remedy="give the mtbf that block_mtbf returns")
         shared = SharedRacks(total / number, unavailability(rack, down))
 
     def exact(spare: FloatArray) -> FloatArray:

@@ -81,10 +81,8 @@ class Cluster:
         """
         size = int(whole("block_trays", block_trays, 1))
         if self.trays % size:
-            raise ArgumentError(
-                f"block_trays = {size} does not divide a rack of {self.trays} trays",
-                remedy=f"use one of {', '.join(map(str, self.block_sizes()))}",
-            )
+            what = f"block_trays = {size} does not divide a rack of {self.trays} trays"
+            raise ArgumentError(what, remedy=f"use one of {', '.join(map(str, self.block_sizes()))}")
         return self.racks * self.trays // size
 
     def block_sizes(self) -> list[int]:
@@ -133,9 +131,8 @@ class DeviceFailures:
         try:
             tray, rack, repair = np.broadcast_arrays(*values)
         except ValueError as error:
-            raise ArgumentError(
-                "mtbf_tray, mtbf_rack and mttr have shapes that do not go together", remedy="use a grid"
-            ) from error
+            what = "mtbf_tray, mtbf_rack and mttr have shapes that do not go together"
+            raise ArgumentError(what, remedy="use a grid") from error
         object.__setattr__(self, "mtbf_tray", tray)
         object.__setattr__(self, "mtbf_rack", rack)
         object.__setattr__(self, "mttr", repair)

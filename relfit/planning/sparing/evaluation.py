@@ -361,11 +361,9 @@ def placement_groups(
 def _check_placed(cluster: Cluster, spare: IntArray, blocks: IntArray, unit: IntArray) -> None:
     for r, total, u in zip(spare.tolist(), blocks.tolist(), unit.tolist(), strict=True):
         if (total - r) % u:
-            raise ArgumentError(
-                f"spare_blocks = {r} leaves {total - r} working blocks, not a multiple of the {u} of a group "
-                f"of {cluster.group} GPUs",
-                remedy=f"use {total - (total - r) // u * u}",
-            )
+            of = f"a group of {cluster.group} GPUs"
+            what = f"spare_blocks = {r} leaves {total - r} working blocks, not a multiple of the {u} of {of}"
+            raise ArgumentError(what, remedy=f"use {total - (total - r) // u * u}")
 
 
 def _shares(

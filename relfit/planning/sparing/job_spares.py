@@ -138,6 +138,7 @@ def plan_spares(
     between = [limits(None if drawn is None else drawn.waiting(size, int(s)), level) for s in rows]
     table["waiting_low"], table["waiting_high"] = np.array(between).T
     low, high = limits(None if drawn is None else _needed(drawn, size, highest), level, integer=True)
+    independence = _TOGETHER.format(case.scatter[0]) if case.scatter[0] else _STEADY
     racks = () if case.rack_size or "mtbf.rack" in case.left_out else ("Racks are not known and left out.",)
     return SparesPlan(
         spares=spares,
@@ -154,7 +155,7 @@ def plan_spares(
         level=float(level),
         extrapolated=beyond_fleet(source, size),
         n_draws=0 if drawn is None else drawn.node.size,
-        assumptions=(_TAKES_OVER, case.independence, *racks, *(() if drawn is None else (NOISE,))),
+        assumptions=(_TAKES_OVER, independence, *racks, *(() if drawn is None else (NOISE,))),
     )
 
 
@@ -196,11 +197,6 @@ class _Shares:
         if n_draws is None and "mtbf.system" in values:
             shares.system = float(down("system"))
         return shares
-
-    @property
-    def independence(self) -> str:
-        """Whether nodes fail independently, as a sentence."""
-        return _TOGETHER.format(self.scatter[0]) if self.scatter[0] else _STEADY
 
     def waiting(self, size: int, spares: int) -> FloatArray:
         """Share of the time in which more of all nodes are down than there are spares, for every case."""

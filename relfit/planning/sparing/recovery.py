@@ -74,10 +74,8 @@ class Recovery:
             every = float(durations("checkpoint_every", self.checkpoint_every, zero=False))
             object.__setattr__(self, "checkpoint_every", every)
             if self.save > every:
-                raise ArgumentError(
-                    f"save of {3600 * self.save:.4g} s takes longer than the {3600 * every:.4g} s between checkpoints",
-                    remedy="save less often or faster",
-                )
+                seconds = f"save of {3600 * self.save:.4g} s takes longer than the {3600 * every:.4g} s"
+                raise ArgumentError(f"{seconds} between checkpoints", remedy="save less often or faster")
 
 
 def losses(

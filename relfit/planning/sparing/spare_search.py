@@ -91,18 +91,11 @@ def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, 
     what = f"{blocks.size * draws:,} strategies and draws of up to {int(blocks.max()):,} blocks"
     tries = float(zones) * draws * float(blocks.sum()) * (limit + 1.0) ** 2
     if limit and (float(blocks.max()) * (limit + 1.0) > _MOST_AT_ONCE or tries > _MOST_TRIES):
-        raise ArgumentError(
-            f"{what} with up to {limit:,} missing are too much to try",
-            remedy=Remedy("give a smaller loss_limit", "give a smaller --loss-limit"),
-        )
+        remedy = Remedy("give a smaller loss_limit", "give a smaller --loss-limit")
+        raise ArgumentError(f"{what} with up to {limit:,} missing are too much to try", remedy=remedy)
     if draws * max(float(blocks.sum()), float(blocks.size) * float(spare_trays.max())) > _MOST_BLOCKS:
-        raise ArgumentError(
-            f"{what} are too many",
-            remedy=Remedy(
-                "give fewer strategies (block=...), or a smaller cluster",
-                "give fewer strategies (--block), or a smaller cluster",
-            ),
-        )
+        texts = (f"give fewer strategies ({option}), or a smaller cluster" for option in ("block=...", "--block"))
+        raise ArgumentError(f"{what} are too many", remedy=Remedy(*texts))
 
 
 def _try_all(

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
+from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.text import duration
+from relfit.base.writing import check_writable
 from relfit.io.workloads import Workload
-from relfit.simulation.batch.batch_driver import Progress, Simulation
-from relfit.simulation.batch.batch_results import BatchRun
+from relfit.simulation.batch import engine_state as es
+from relfit.simulation.batch.batch_driver import Drive, Progress, Simulation, drive
+from relfit.simulation.batch.batch_results import STATUS, BatchRun
 from relfit.simulation.batch.batch_settings import (
     Allocation,
     BatchCluster,
@@ -22,12 +28,11 @@ from relfit.simulation.batch.batch_settings import (
     Saving,
     Scheduler,
 )
-from relfit.simulation.batch.failure_source import Failures, PartOfFailures
-from relfit.simulation.batch.failures_of_run import sources_of
+from relfit.simulation.batch.failure_processes import Failures, Table
+from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
 from relfit.simulation.batch.initial_state import first_state
-from relfit.simulation.batch.run_results import go_on
-from relfit.simulation.batch.several_classes import OWN, one_machine, takes_several
-from relfit.simulation.batch.simulation_files import read_simulation
+from relfit.simulation.batch.several_classes import in_classes
+from relfit.simulation.batch.simulation_files import described, read_simulation, write_simulation
 from relfit.system.jobs import Checkpoint
 
 
@@ -137,7 +142,7 @@ def simulate_batch(
         until=until,
     )
     if isinstance(cluster, Sequence):
-        return go_on(_in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
+        return go_on(in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
     machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)
     return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
 
@@ -177,32 +182,129 @@ def _named(kind: type, field: str, value: object) -> Any:
     return kind(**{field: value}) if isinstance(value, str) else value
 
 
-def _in_classes(
-    workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator
-) -> Simulation:
-    """A simulation of each class of nodes before its first event."""
-    sizes = {part.name: part.nodes for part in classes}
-    if takes_several(workload) and len(sizes) == len(classes):
-        return one_machine(workload, classes, machine, sizes, rng)
-    if workload.node_class is None:
-        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
-    if len(sizes) < len(classes):
-        raise ArgumentError("two classes have one name", remedy="give each class once, with its nodes")
-    if strange := [name for name in workload.node_class.tolist() if name not in sizes]:
-        what = f"a job is of class {strange[0]!r}, which has no nodes"
-        raise ArgumentError(what, remedy=f"use {', '.join(sizes)}")
-    begun = float(workload.submit[0]) if len(workload) else 0.0
-    seeds = rng.integers(2**63, size=len(machine.failures)).tolist()
-    parts, rows, first = [], [], 0
-    for part, stream in zip(classes, rng.spawn(len(classes)), strict=True):
-        rows.append(np.flatnonzero(workload.node_class == part.name))
-        shared = [
-            PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
-            for source, seed in zip(machine.failures, seeds, strict=True)
-        ]
-        own = {name: getattr(part, name) for name in OWN if getattr(part, name) is not None}
-        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
-        setup = machine._replace(cluster=cluster, failures=(*shared, *sources_of(part.failures, workload)), **own)
-        parts.append(first_state(workload.where(rows[-1]), setup, stream))
-        first += part.nodes
-    return Simulation(parts, sizes, rows)
+def go_on(simulation: Simulation, saving: Saving | None, progress: Progress | None = None) -> BatchRun:
+    """Simulate to the end, or until it is stopped."""
+    if saving is not None:
+        check_writable(saving.path)
+        simulation.of = simulation.of if saving.of is None else saving.of
+        described(simulation)  # raise now, not after hours, if it cannot be written
+        for run in simulation.parts:
+            run.next_save = max(float(run.engine.state["now"][0]), run.start) + saving.seconds("every_simulated")
+    complete = drive(simulation, write_simulation, saving, progress)
+    runs = [_result(run, complete) for run in simulation.parts]
+    engine, sizes = simulation.parts[0].engine, simulation.classes
+    if sizes is not None and engine.class_of.size:
+        names = np.array(list(sizes), dtype=object)
+        classes = np.array(["+".join(names[row > 0]) for row in engine.needs], dtype=object)
+        jobs = runs[0].jobs.assign(node_class=classes)
+        return replace(runs[0], jobs=jobs, settings={"classes": sizes, **runs[0].settings})
+    return runs[0] if sizes is None else _joined(runs, simulation.rows, sizes)
+
+
+def _result(run: Drive, complete: bool) -> BatchRun:
+    jobs, state = run.engine.jobs, run.engine.state[0]
+    status = np.ascontiguousarray(jobs["status"])
+    ended = (status == es.DONE) | (status == es.OVER_WALLTIME)
+    started = ended | (status == es.RUNNING)
+    columns = {
+        "job_id": run.job_id,
+        "submission_time": jobs["submit"],
+        "starting_time": np.where(started, jobs["start"], np.nan),
+        "finish_time": np.where(ended, jobs["finish"], np.nan),
+        "success": status == es.DONE,
+        "nodes": jobs["nodes"],
+        "status": np.asarray(STATUS, dtype=object)[status],
+        "first_start": jobs["first_start"],
+        "kills": jobs["kills"],
+        "backfilled": jobs["backfilled"] != 0,
+        "waited": np.where(started, jobs["waited"], np.nan),
+        "run_time": jobs["work"],
+        "requested": run.requested,
+        "waste": jobs["lost"],
+        "overhead": jobs["overhead"],
+        "killed_run_time": jobs["killed_run"],
+    }
+    # one array per column: pandas would copy them all into one block per type
+    table = pd.DataFrame({name: np.array(column) for name, column in columns.items()}, copy=False)
+    counts = {
+        "failures": state.n_failures,
+        "ignored_failures": state.n_ignored,
+        "repairs": state.n_repairs,
+        "replaced": state.n_replaced,
+        "gone": state.n_gone,
+        "kills": state.n_kills,
+        "starts": state.n_starts,
+        "events": state.n_events,
+        "passes": state.n_passes,
+        "not_adjacent": state.n_apart,
+    }
+    counts = {name: int(value) for name, value in counts.items()}
+    notes = []
+    endless = int(np.isinf(jobs["walltime"]).sum())
+    if endless and run.settings["scheduler"] != "fcfs":
+        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
+    if counts["not_adjacent"]:
+        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+    now = max(float(state.now), run.start)
+    notes += filter(None, (replayed_dates(source, run.start, now) for source in run.part.failures))
+    log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
+    return BatchRun(table, len(run.engine.nodes), run.settings, counts, complete, now, run.seconds, log, tuple(notes))
+
+
+def _joined(runs: list[BatchRun], rows: list[IntArray], sizes: dict[str, int]) -> BatchRun:
+    """The runs of all classes as one; its log in order of time, a start and its nodes together."""
+    named = list(zip(sizes, runs, strict=True))
+    jobs = pd.concat([run.jobs.assign(node_class=name) for name, run in named], ignore_index=True)
+    first = np.cumsum([0, *sizes.values()])
+    log = np.concatenate([_renumbered(*part) for part in zip(runs, rows, first, strict=False)])
+    per_class = {key: {name: run.settings[key] for name, run in named} for key in runs[0].settings if key != "keep"}
+    return BatchRun(
+        jobs.iloc[np.argsort(np.concatenate(rows))].reset_index(drop=True),
+        int(first[-1]),
+        {"classes": sizes, "keep": runs[0].settings["keep"], **per_class},
+        {key: sum(run.counts[key] for run in runs) for key in runs[0].counts},
+        all(run.complete for run in runs),
+        max(run.now for run in runs),
+        sum(run.elapsed_seconds for run in runs),
+        log[np.argsort(log["time"], kind="stable")],
+        tuple(f"{name}: {note}" for name, run in named for note in run.notes),
+    )
+
+
+def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
+    """The log of a class with the numbers that its jobs and nodes have in the machine."""
+    log = run.log.copy()
+    has_job, has_node = log["job"] >= 0, log["node"] >= 0
+    log["job"][has_job] = rows[log["job"][has_job]]
+    log["node"][has_node] += first
+    return log
+
+
+def replayed_dates(failures: Failures, start: float, end: float) -> str:
+    """The dates whose failures strike a run between two seconds of its clock; "" where they are not of a log.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> month = ReplayedFailures(np.ones(1), np.zeros(1), np.ones(1), dates=("2024-01-01T00Z", "2024-01-31T00Z"))
+    >>> replayed_dates(month, 0.0, 10 * 86400.0)
+    'Failures are those of the log from 2024-01-01 to 2024-01-11, whose start is second 0 of the jobs.'
+    >>> print(replayed_dates(replace(month, origin="2023-12-30T00Z"), 0.0, 42 * 86400.0))
+    Failures are those of the log from 2024-01-01 to 2024-01-31, by the dates of the jobs. The run begins 48 hours \
+before the log and goes on for 10 days after its end, without its failures.
+    """
+    if isinstance(failures, (PartOfFailures, ClassFailures)):
+        return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
+    if not isinstance(failures, ReplayedFailures) or failures.dates is None:
+        return ""
+    first, last = (pd.Timestamp(date) for date in failures.dates)
+    zero = first if failures.origin is None else pd.Timestamp(failures.origin).tz_convert(first.tz)
+    run = [zero + pd.Timedelta(seconds=second) for second in (start, end)]
+    begun, ended = (min(max(moment, first), last) for moment in run)
+    clock = "whose start is second 0 of the jobs" if zero == first else "by the dates of the jobs"
+    text = f"Failures are those of the log from {begun:%Y-%m-%d} to {ended:%Y-%m-%d}, {clock}."
+    hour = pd.Timedelta(hours=1)
+    before, after = (first - run[0]) / hour, (run[1] - max(last, run[0])) / hour
+    parts = [f"begins {duration(before)} before the log"] if before > 0.0 else []
+    parts += [f"goes on for {duration(after)} after {'its end' if parts else 'the end of the log'}"] * (after > 0.0)
+    return f"{text} The run {' and '.join(parts)}, without its failures." if parts else text

@@ -29,16 +29,15 @@ from relfit.simulation.batch.batch_settings import (
     Scheduler,
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
+from relfit.simulation.batch.failure_processes import Failures
 from relfit.simulation.batch.failure_source import (
-    Failures,
     GroupFailures,
     NodeFailures,
     ReplayedFailures,
     SystemFailures,
     read_failures,
 )
-from relfit.simulation.batch.seconds import in_seconds
-from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
+from relfit.simulation.engine.checked_settings import Settings, Time, check_duration, in_seconds
 from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
 
@@ -56,11 +55,7 @@ def _share(value: object) -> float | None:
     return percent / 100.0
 
 
-def _share_or_time(value: object) -> Any:
-    return check_duration(value) if _share(value) is None else value
-
-
-TimeOrShare = Annotated[Any, AfterValidator(_share_or_time)]
+TimeOrShare = Annotated[Any, AfterValidator(lambda value: check_duration(value) if _share(value) is None else value)]
 """A duration, or a share of the run time of each job: ``"3%"``."""
 
 
@@ -110,7 +105,12 @@ class FailureTable(Settings):
                 return CalibratedFailures(
                     parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group, repair=staged
                 )
-            return read_failures(self.file) if self.kind == "replay" else self._of_log(self.file)
+            if self.kind == "replay":
+                return read_failures(self.file)
+            try:
+                return ReplayedFailures.from_log(read(self.file, **self.columns))
+            except RelfitError as error:
+                raise ReadError(in_settings(error)) from None
         if self.mtbf is None:
             raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')
         if self.kind == "system":
@@ -124,13 +124,6 @@ class FailureTable(Settings):
             return NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
         return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
 
-    def _of_log(self, file: Path) -> ReplayedFailures:
-        """The failures of a log."""
-        try:
-            return ReplayedFailures.from_log(read(file, **self.columns))
-        except RelfitError as error:
-            raise ReadError(in_settings(error)) from None
-
 
 class CheckpointConfig(Settings):
     """``[checkpoint]``: checkpoints of the jobs; ``every = "optimal"``, the default, is each job's own interval."""
@@ -142,9 +135,8 @@ class CheckpointConfig(Settings):
     @model_validator(mode="after")
     def _both(self) -> Self:
         if self.restore != 0.0 and (_share(self.save) is None) != (_share(self.restore) is None):
-            raise rejection(
-                "is not a share where the other is", at="restore", remedy='write save = "3%", restore = "2%"'
-            )
+            what = "is not a share where the other is"
+            raise rejection(what, at="restore", remedy='write save = "3%", restore = "2%"')
         return self
 
     def checkpoint(self) -> Checkpoint | CheckpointShares:

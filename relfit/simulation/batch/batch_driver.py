@@ -132,8 +132,8 @@ def _drive_part(
             run.engine = es.grown_log(run.engine)
         elif code == es.PAUSED:
             _estimate(run, pause)
-            if pause >= run.next_save:
-                run.next_save += saving.seconds("every_simulated") if saving is not None else np.inf
+            if saving is not None and pause >= run.next_save:
+                run.next_save += saving.seconds("every_simulated")
                 _numbered(simulation, saving, write)
         now = time.perf_counter()
         if progress is not None and now >= times.next_word:
@@ -178,9 +178,8 @@ def _more_failures(run: Drive) -> None:
     run.starts_seen = int(state.n_starts)
     if run.idle_failures > _MOST_IDLE:
         waiting = int(state.n_waiting)
-        raise DataError(
-            f"{waiting} jobs wait for more nodes than are ever up at once", remedy="give reject_after_repairs, or until"
-        )
+        what = f"{waiting} jobs wait for more nodes than are ever up at once"
+        raise DataError(what, remedy="give reject_after_repairs, or until")
     _check_advance(run)
 
 
@@ -217,10 +216,8 @@ def _estimate(run: Drive, now: float) -> None:
     engine.nodes["weibull_shape"], engine.nodes["scale"] = lives
 
 
-def _numbered(simulation: Simulation, saving: Saving | None, write: Write) -> None:
+def _numbered(simulation: Simulation, saving: Saving, write: Write) -> None:
     """Write another numbered file; remove the oldest beyond `Saving.keep`."""
-    if saving is None:
-        return
     path = saving.path
     number = int(simulation.saved[-1].stem.rpartition("-")[2]) + 1 if simulation.saved else 1
     place = path.with_name(f"{path.stem}-{number}{path.suffix}")

@@ -100,7 +100,9 @@ class BatchRun(Result):
         clock = self.now - begun if unfinished.any() else makespan
         capacity = self.n_nodes * clock if clock > 0.0 else np.nan
         running = jobs[status == STATUS[es.RUNNING]]
-        held = self.held_node_seconds + float(((self.now - running["starting_time"]) * running["nodes"]).sum())
+        last = (jobs["finish_time"] - jobs["starting_time"]).where(jobs["finish_time"].notna(), 0.0)
+        held = float(((last + jobs["killed_run_time"]) * jobs["nodes"]).sum())  # in attempts that ended
+        held += float(((self.now - running["starting_time"]) * running["nodes"]).sum())
         done = ran[ran["success"]]
         useful = float((done["run_time"] * done["nodes"]).sum())
         waste = float((jobs["waste"] * jobs["nodes"]).sum())
@@ -131,13 +133,6 @@ class BatchRun(Result):
         ran = self._ran
         turnaround = ran["finish_time"] - ran["submission_time"]
         return (turnaround / np.maximum(ran["run_time"], BOUND)).clip(lower=1.0)
-
-    @property
-    def held_node_seconds(self) -> float:
-        """Node-seconds that jobs held nodes, in all attempts that ended."""
-        jobs = self.jobs
-        last = (jobs["finish_time"] - jobs["starting_time"]).where(jobs["finish_time"].notna(), 0.0)
-        return float(((last + jobs["killed_run_time"]) * jobs["nodes"]).sum())
 
     def by_class(self, by: str = "length") -> pd.DataFrame:
         """Measures per class of jobs, those of the papers by their names there.

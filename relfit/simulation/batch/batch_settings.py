@@ -12,18 +12,15 @@ from pydantic import AliasChoices, Field
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
-from relfit.simulation.batch.class_scheduling import schedule_in_classes
 from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
-from relfit.simulation.batch.failure_source import Failures
+from relfit.simulation.batch.failure_processes import Failures
 from relfit.simulation.batch.job_events import duration, start_on
 from relfit.simulation.batch.node_choice import choose, schedule_chosen
 from relfit.simulation.batch.planned_starts import plan_pass
-from relfit.simulation.batch.queue_order import next_job
+from relfit.simulation.batch.queue_order import next_job, schedule_in_classes
 from relfit.simulation.batch.reliability import EstimatedReliability
-from relfit.simulation.batch.seconds import in_seconds
 from relfit.simulation.batch.waiting_queue import waiting_jobs
-from relfit.simulation.engine.checked_settings import Settings, Time
-from relfit.simulation.engine.records import compiled
+from relfit.simulation.engine.checked_settings import Settings, Time, in_seconds
 from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
 
 
@@ -46,21 +43,6 @@ class BatchCluster(Settings):
     nodes_per_rack: int | None = Field(None, ge=1)
     racks: Any = None
     mtbf: Time | None = None
-
-
-@compiled
-def _next_job(e: Engine, now: float) -> int:
-    return next_job(e, now)
-
-
-@compiled
-def _start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
-    start_on(e, job, now, nodes)
-
-
-@compiled
-def _duration_of(e: Engine, job: int) -> float:
-    return duration(e, job)
 
 
 class Scheduler(Settings):
@@ -92,7 +74,7 @@ class Scheduler(Settings):
     reject_after_repairs: int | None = Field(None, ge=1)
     walltimes: Literal["requested", "true"] = "requested"
 
-    next_job: ClassVar[Any] = staticmethod(_next_job)
+    next_job: ClassVar[Any] = staticmethod(next_job)
     """``next_job(engine, now)``: number of the waiting job that starts now on nodes that are idle; -1 if none."""
 
     @property
@@ -115,10 +97,10 @@ class Scheduler(Settings):
             idle = np.flatnonzero(engine.owner == IDLE)
             if self.is_own:
                 engine.jobs["backfilled"][job] = NO if job == waiting_jobs(engine)[0] else YES
-            nodes = np.asarray(allocation.choose(engine, job, idle, now, _duration_of(engine, job)), dtype=np.int64)
+            nodes = np.asarray(allocation.choose(engine, job, idle, now, duration(engine, job)), dtype=np.int64)
             if not nodes.size:
                 return
-            _start_on(engine, job, now, nodes)
+            start_on(engine, job, now, nodes)
 
 
 class Allocation(Settings):
@@ -152,7 +134,10 @@ class Allocation(Settings):
     gustafson: float | None = Field(None, ge=0, le=1)
 
     choose: ClassVar[Any] = staticmethod(choose)
-    """``choose(engine, job, idle, now, length)``: some of the idle nodes; see `node_choice.choose`."""
+    """``choose(engine, job, idle, now, length)``: nodes for a job that will run `length` seconds; empty: it waits.
+
+    `idle` are the numbers of all idle nodes in order; there are enough.
+    """
 
     @property
     def is_own(self) -> bool:

@@ -15,9 +15,9 @@ from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.rescaled import Rescaled
 from relfit.fleet.calibration import FailuresByScope, Parameters, ScopeFailures
-from relfit.simulation.batch.failure_processes import Together
-from relfit.simulation.batch.failure_source import Failures, GroupFailures, NodeFailures
-from relfit.simulation.batch.seconds import HOUR
+from relfit.simulation.batch.failure_processes import Failures, Together
+from relfit.simulation.batch.failure_source import GroupFailures, NodeFailures
+from relfit.simulation.engine.checked_settings import HOUR
 from relfit.simulation.engine.repair_stages import StagedRepairs
 
 

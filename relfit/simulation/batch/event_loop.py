@@ -188,11 +188,8 @@ def _instant(e: Engine, now: float) -> int:
 def advance(e: Engine, pause: float, budget: int) -> int:
     """Run until the next instant would be after `pause`, or for `budget` instants.
 
-    Returns
-    -------
-    int
-        ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (call again afterwards), or what the engine needs
-        first: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
+    Returns ``FINISHED``, ``PAUSED``, ``SPENT`` (the budget), ``DECIDE`` (call again afterwards), or what the engine
+    needs first: ``MORE_FAILURES``, ``LARGER_QUEUE`` or ``LARGER_LOG`` (how much is in ``state["need"]``).
     """
     s, code = e.state[0], es.SPENT
     while code == es.SPENT and budget > 0:

@@ -1,8 +1,9 @@
-"""Failures drawn ahead of a simulation, one interval of time at a time: they do not depend on the jobs."""
+"""Failures drawn ahead of a simulation, one interval of time at a time, and the base of their sources."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,13 +13,16 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
 from relfit.simulation.batch.engine_state import FAILURE
-from relfit.simulation.batch.seconds import HOUR
+from relfit.simulation.engine.checked_settings import HOUR, in_seconds
+from relfit.simulation.engine.repair_stages import StagedRepairs
 
 Table = np.ndarray[Any, np.dtype[np.void]]
 
 _PER_STRETCH = 4096.0
 _BLOCK = 1024
 _LONGEST = 100.0 * 8766.0 * HOUR
+Lives = tuple[FloatArray, FloatArray]
+"""Weibull shape and scale (seconds) of each node."""
 
 
 def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome: IntArray | int = 0) -> Table:
@@ -46,26 +50,62 @@ class FailureProcess(Protocol):
         """Go on where such a process was."""
 
 
-class FailureSource(Protocol):
-    """Makes a `FailureProcess`."""
-
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """The failures of `n_nodes` nodes, from `start` (seconds) on."""
-
-
-class RepairedUnits(Protocol):
-    """How the units of a `Process` are repaired."""
+class Failures:
+    """A source of failures."""
 
     @property
     def mean_repair(self) -> float:
         """Mean time to repair, in seconds."""
+        raise NotImplementedError
+
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
+        """The process that draws the failures of a machine: ``take(until)``, ``state()`` and ``restore(state)``."""
+        raise NotImplementedError
+
+    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
+        """Failures per second of each node, 0 where they are not known; `steady`: only rates that depend on no age."""
+        return np.zeros(n_nodes)
+
+    def lives(self, n_nodes: int) -> Lives | None:
+        """Weibull shape and scale of each node, of a source of failures of single nodes; else None."""
+        return None
+
+
+@dataclass(frozen=True)
+class RepairedFailures(Failures):
+    """Failures with drawn repairs, as `SystemFailures` documents them; stages count those after its own failures."""
+
+    repair: Any = 0.0
+    fixed: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fixed and self.has_history:
+            raise ArgumentError("fixed stands beside repairs in stages", remedy="say it of a stage: fixed=True there")
 
     @property
     def has_history(self) -> bool:
         """Whether a repair depends on those before it."""
+        return isinstance(self.repair, StagedRepairs)
 
     def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Seconds and outcomes, by the number of earlier repairs."""
+        """Seconds and outcomes of repairs of units with `earlier` repairs; outcome 0 without stages."""
+        if isinstance(self.repair, StagedRepairs):
+            drawn = self.repair.draw(earlier, rng)
+            return HOUR * drawn.hours, drawn.outcome
+        if isinstance(self.repair, Distribution):
+            return HOUR * self.repair.sample(earlier.size, rng), np.zeros(earlier.size, np.int64)
+        mean = in_seconds("repair", self.repair)
+        times = np.full(earlier.size, mean) if self.fixed else mean * rng.standard_exponential(earlier.size)
+        return times, np.zeros(earlier.size, np.int64)
+
+    @property
+    def mean_repair(self) -> float:
+        """Mean time to repair, in seconds."""
+        if isinstance(self.repair, StagedRepairs):
+            return HOUR * self.repair.long_run_mean()
+        if isinstance(self.repair, Distribution):
+            return HOUR * float(np.mean(self.repair.mean()))
+        return in_seconds("repair", self.repair)
 
 
 class Replay:
@@ -91,52 +131,33 @@ class Replay:
         self.rows = self.rows[len(self.rows) - state["left"] :]
 
 
-class ClassProcess:
-    """The failures of some nodes, numbered among those of the machine."""
+class Renumbered:
+    """The failures of a source by other numbers: of a class of nodes in the machine, or of the machine in a part of it.
 
-    def __init__(self, source: FailureProcess, first: int) -> None:
-        self.source, self.first = source, first
+    `shift` is added to the numbers; failures of nodes that are then outside of the `n_nodes` nodes are left out. `key`
+    names the source in the state.
+    """
+
+    def __init__(
+        self, key: str, source: FailureProcess, shift: int, n_nodes: int, up_since: FloatArray | None = None
+    ) -> None:
+        self.key, self.source, self.shift, self.n_nodes = key, source, shift, n_nodes
         self.rate: float = source.rate
-        self.up_since: FloatArray | None = None
+        self.up_since = up_since
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""
         rows = self.source.take(until).copy()
-        rows["node"] += self.first
-        return rows
+        rows["node"] += self.shift
+        return rows[(rows["node"] >= 0) & (rows["node"] < self.n_nodes)]
 
     def state(self) -> dict[str, Any]:
         """What `restore` needs, ready for JSON."""
-        return {"source": self.source.state()}
+        return {self.key: self.source.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on where such a process was."""
-        self.source.restore(state["source"])
-
-
-class PartProcess:
-    """The failures of some nodes of a machine, numbered among these."""
-
-    def __init__(self, machine: FailureProcess, first: int, n_nodes: int, since: float) -> None:
-        self.machine, self.first, self.n_nodes = machine, first, n_nodes
-        self.rate: float = machine.rate
-        own = machine.up_since
-        self.up_since: FloatArray | None = None if own is None else since + own[first : first + n_nodes]
-
-    def take(self, until: float) -> Table:
-        """Failures up to a time."""
-        rows = self.machine.take(until)
-        rows = rows[(rows["node"] >= self.first) & (rows["node"] < self.first + self.n_nodes)]
-        rows["node"] -= self.first
-        return rows
-
-    def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
-        return {"machine": self.machine.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
-        self.machine.restore(state["machine"])
+        self.source.restore(state[self.key])
 
 
 class Process:
@@ -144,7 +165,7 @@ class Process:
 
     def __init__(
         self,
-        kind: RepairedUnits,
+        kind: RepairedFailures,
         life: Distribution,
         ages: npt.ArrayLike | None,
         members: list[IntArray] | None,
@@ -155,9 +176,8 @@ class Process:
         self.kind, self.life, self.members, self.n_nodes, self.rng = kind, life, members, n_nodes, rng
         units = 1 if members is None else len(members)
         if life.batch_shape not in ((), (units,)):
-            raise ArgumentError(
-                f"{life.batch_shape} distributions of lives for {units}", remedy="give one, or one each"
-            )
+            what = f"{life.batch_shape} distributions of lives for {units}"
+            raise ArgumentError(what, remedy="give one, or one each")
         age = np.zeros(units)
         if ages is not None:
             age = np.broadcast_to(np.asarray(ages, dtype=np.float64), (units,))
@@ -261,17 +281,9 @@ class Together:
 
 
 class FailureStream:
-    """Failures of several sources in order of time, one interval of time at a time.
+    """Failures of several sources in order of time, one interval of time at a time, from the second `start` on.
 
-    Parameters
-    ----------
-    sources : sequence of Failures
-    n_nodes : int
-    rng : int or numpy.random.Generator
-    start : float
-        Second from which failures are drawn.
-    begun : sequence of dict
-        ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
+    `begun` is ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
 
     Examples
     --------
@@ -284,7 +296,7 @@ class FailureStream:
 
     def __init__(
         self,
-        sources: Sequence[FailureSource],
+        sources: Sequence[Failures],
         n_nodes: int,
         rng: int | np.random.Generator | None,
         start: float = 0.0,

@@ -16,22 +16,28 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant
 from relfit.fitting.families import Exponential, Weibull
 from relfit.fitting.families.distribution import Distribution
+from relfit.fleet.calibration import Parameters
 from relfit.io.workloads import Workload
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import outages_of, system_outages_of
 from relfit.simulation.batch.failure_processes import (
-    ClassProcess,
-    FailureProcess,
-    PartProcess,
+    Failures,
+    Lives,
     Process,
+    Renumbered,
+    RepairedFailures,
     Replay,
     failure_table,
 )
-from relfit.simulation.batch.seconds import HOUR, in_seconds
-from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.checked_settings import HOUR, in_seconds
+from relfit.simulation.engine.repair_stages import listed
 
-Lives = tuple[FloatArray, FloatArray]
-"""Weibull shape and scale (seconds) of each node."""
+_REMEDIES = {
+    FailureLog: "replay it, as ReplayedFailures.from_log(log), or draw alike: "
+    "CalibratedFailures(parameters=rf.calibrate(log))",
+    Parameters: "draw failures by them: CalibratedFailures(parameters=...)",
+    object: 'give a source, as SystemFailures(mtbf="24h", repair="4h"), or several',
+}
 
 
 def _life(name: str, value: object) -> Distribution:
@@ -48,73 +54,13 @@ def weibull_parameters(life: object, n_nodes: int) -> Lives:
     elif isinstance(own, Exponential):
         shape, scale = np.ones(1), own.mean()
     else:
-        raise ArgumentError(
-            f"reliability by {type(own).__name__} is not known to the simulator",
-            remedy="give an Exponential or a Weibull, or EstimatedReliability()",
-        )
+        what = f"reliability by {type(own).__name__} is not known to the simulator"
+        raise ArgumentError(what, remedy="give an Exponential or a Weibull, or EstimatedReliability()")
     return np.broadcast_to(shape, (n_nodes,)), HOUR * np.broadcast_to(scale, (n_nodes,))
 
 
-class Failures:
-    """A source of failures."""
-
-    @property
-    def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
-        raise NotImplementedError
-
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> FailureProcess:
-        """The process that draws the failures of a machine: ``take(until)``, ``state()`` and ``restore(state)``."""
-        raise NotImplementedError
-
-    def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """Failures per second of each node, 0 where they are not known; `steady`: only rates that depend on no age."""
-        return np.zeros(n_nodes)
-
-    def lives(self, n_nodes: int) -> Lives | None:
-        """Weibull shape and scale of each node, of a source of failures of single nodes; else None."""
-        return None
-
-
-@dataclass(frozen=True)
-class _Repaired(Failures):
-    """Failures with drawn repairs, as `SystemFailures` documents them; stages count those after its own failures."""
-
-    repair: Any = 0.0
-    fixed: bool = False
-
-    def __post_init__(self) -> None:
-        if self.fixed and self.has_history:
-            raise ArgumentError("fixed stands beside repairs in stages", remedy="say it of a stage: fixed=True there")
-
-    @property
-    def has_history(self) -> bool:
-        """Whether a repair depends on those before it."""
-        return isinstance(self.repair, StagedRepairs)
-
-    def repairs(self, earlier: IntArray, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Seconds and outcomes of repairs of units with `earlier` repairs; outcome 0 without stages."""
-        if isinstance(self.repair, StagedRepairs):
-            drawn = self.repair.draw(earlier, rng)
-            return HOUR * drawn.hours, drawn.outcome
-        if isinstance(self.repair, Distribution):
-            return HOUR * self.repair.sample(earlier.size, rng), np.zeros(earlier.size, np.int64)
-        mean = in_seconds("repair", self.repair)
-        times = np.full(earlier.size, mean) if self.fixed else mean * rng.standard_exponential(earlier.size)
-        return times, np.zeros(earlier.size, np.int64)
-
-    @property
-    def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
-        if isinstance(self.repair, StagedRepairs):
-            return HOUR * self.repair.long_run_mean()
-        if isinstance(self.repair, Distribution):
-            return HOUR * float(np.mean(self.repair.mean()))
-        return in_seconds("repair", self.repair)
-
-
 @dataclass(frozen=True, kw_only=True)
-class SystemFailures(_Repaired):
+class SystemFailures(RepairedFailures):
     """Failures of the system as a Poisson process, each of a node drawn from all, idle ones and those down included.
 
     A failure of a node that is down is ignored, so the realised rate is lower (BatSim's failure model).
@@ -148,7 +94,7 @@ class SystemFailures(_Repaired):
 
 
 @dataclass(frozen=True, kw_only=True)
-class NodeFailures(_Repaired):
+class NodeFailures(RepairedFailures):
     """Each node fails by itself and is as new after its repair.
 
     Parameters
@@ -183,7 +129,7 @@ class NodeFailures(_Repaired):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupFailures(_Repaired):
+class GroupFailures(RepairedFailures):
     """All nodes of a rack, or of another group, fail together; one group of all nodes is an outage of the system.
 
     Parameters
@@ -364,10 +310,12 @@ class PartOfFailures(Failures):
     seed: int
     since: float
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> PartProcess:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Renumbered:
         """The failures of the machine, less those of other nodes."""
         machine = self.machine.process(self.n_machine, np.random.default_rng(self.seed), self.since)
-        return PartProcess(machine, self.first, n_nodes, self.since - start)
+        own = machine.up_since
+        up_since = None if own is None else self.since - start + own[self.first : self.first + n_nodes]
+        return Renumbered("machine", machine, -self.first, n_nodes, up_since)
 
     @property
     def mean_repair(self) -> float:
@@ -393,9 +341,9 @@ class ClassFailures(Failures):
     first: int
     size: int
 
-    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> ClassProcess:
+    def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Renumbered:
         """Those of the source, renumbered."""
-        return ClassProcess(self.source.process(self.size, rng, start), self.first)
+        return Renumbered("source", self.source.process(self.size, rng, start), self.first, n_nodes)
 
     @property
     def mean_repair(self) -> float:
@@ -425,3 +373,12 @@ def group_numbers(groups: int | npt.ArrayLike | None, n_nodes: int) -> IntArray:
     if codes.size != n_nodes:
         raise ArgumentError(f"{codes.size} groups for {n_nodes} nodes", remedy="give the group of every node")
     return codes
+
+
+def sources_of(failures: object, workload: Workload) -> tuple[Failures, ...]:
+    """The sources of failures of a workload; an `ArgumentError` for what is none."""
+    for source in (sources := listed(failures)):
+        if not isinstance(source, Failures):
+            remedy = next(text for kind, text in _REMEDIES.items() if isinstance(source, kind))
+            raise ArgumentError(f"failures: {str(source)[:100]!r} is no source of failures", remedy=remedy)
+    return tuple(each.on_clock_of(workload) if isinstance(each, ReplayedFailures) else each for each in sources)

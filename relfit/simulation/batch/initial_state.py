@@ -20,7 +20,7 @@ from relfit.simulation.batch.failure_processes import FailureStream
 from relfit.simulation.batch.failure_source import group_numbers, weibull_parameters
 from relfit.simulation.batch.queue_order import EASY, FCFS
 from relfit.simulation.batch.reliability import EstimatedReliability
-from relfit.simulation.batch.seconds import HOUR, in_seconds
+from relfit.simulation.engine.checked_settings import HOUR, in_seconds
 from relfit.simulation.engine.records import Records, new_records
 from relfit.system.jobs import Amdahl, Checkpoint
 

@@ -9,11 +9,10 @@ from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
 from relfit.simulation.batch.optimal_size import moldable_time
-from relfit.simulation.batch.running_jobs import add_running, drop_running
-from relfit.simulation.batch.waiting_queue import insert, remove
+from relfit.simulation.batch.waiting_queue import add_running, drop_running, insert, remove
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.event_heap import remove as take_out
-from relfit.simulation.engine.records import part
+from relfit.simulation.engine.records import compiled, part
 
 
 @part
@@ -31,7 +30,7 @@ def _restore(e: Engine, job: int) -> float:
     return e.jobs[job].restore if e.jobs[job].saved > 0.0 else 0.0
 
 
-@part
+@compiled
 def duration(e: Engine, job: int) -> float:
     """Seconds that a job would run from its start to its end."""
     if e.state[0].speedup > 0:
@@ -70,7 +69,7 @@ def start(e: Engine, job: int, now: float) -> None:
     _run(e, job, now)
 
 
-@part
+@compiled
 def start_on(e: Engine, job: int, now: float, nodes: IntArray) -> None:
     """Start a waiting job on the idle nodes listed."""
     e.jobs[job].nodes = nodes.size

@@ -80,8 +80,9 @@ def _racks(e: Engine, idle: IntArray, size: int) -> IntArray:
     return idle[taken]
 
 
-@making_arrays
-def _choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> IntArray:
+@compiled
+def choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> IntArray:
+    """The nodes that the policy of the engine gives a job; empty where it has to wait."""
     policy, size = e.state[0].allocation, e.jobs[job].nodes
     if policy == FIRST_FIT:
         return idle[:size]
@@ -104,32 +105,11 @@ def _choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> I
 
 
 @compiled
-def choose(e: Engine, job: int, idle: IntArray, now: float, length: float) -> IntArray:
-    """The nodes that the policy of the engine gives a job.
-
-    Parameters
-    ----------
-    e : Engine
-    job : int
-    idle : ndarray of int
-        All idle nodes in order; there are enough.
-    now, length : float
-        The current second, and the seconds that the job will run.
-
-    Returns
-    -------
-    ndarray of int
-        Empty where the job has to wait.
-    """
-    return _choose(e, job, idle, now, length)
-
-
-@compiled
 def schedule_chosen(e: Engine, now: float) -> None:
     """Start all jobs that start now by FCFS or EASY, on the nodes that the policy of the engine chooses."""
     job = next_job(e, now)
     while job >= 0:
-        nodes = _choose(e, job, idle_nodes(e), now, duration(e, job))
+        nodes = choose(e, job, idle_nodes(e), now, duration(e, job))
         if nodes.size == 0:
             break
         start_on(e, job, now, nodes)

@@ -130,13 +130,6 @@ def _leave_lowest(mask: Mask, size: int) -> None:
 
 
 @part
-def _held(e: Engine, job: int, mask: Mask) -> None:
-    """Nodes that a running job has."""
-    for node in range(mask.size):
-        mask[node] = e.owner[node] == job
-
-
-@part
 def _stays(e: Engine, t: Slices, job: int, quiet: float) -> bool:
     """Whether a job cannot start earlier than planned: too few nodes are free before, and all are free from then on."""
     if not t.times[0] < e.jobs[job].planned or not quiet <= e.jobs[job].planned:
@@ -235,7 +228,8 @@ def _profile(e: Engine, now: float, mask: Mask) -> Slices:
     t.times[0], t.counts[0] = now, s.n_up
     for i in range(s.running_end):
         if e.running[i] >= 0:
-            _held(e, e.running[i], mask)
+            for node in range(mask.size):
+                mask[node] = e.owner[node] == e.running[i]
             _take_nodes(t, now, e.estimates[i], mask, False)
     for i in range(len(e.reservations)):
         row = e.reservations[i]

@@ -13,7 +13,7 @@ from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.log.lifedata import LifeData
 from relfit.simulation.batch.engine_state import LOG_DOWN, Line
-from relfit.simulation.batch.seconds import HOUR, in_seconds
+from relfit.simulation.engine.checked_settings import HOUR, in_seconds
 from relfit.simulation.engine.records import Records
 
 

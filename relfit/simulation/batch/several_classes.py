@@ -1,11 +1,10 @@
-"""Jobs that take nodes of several classes at once: all classes are one machine with one queue."""
+"""Classes of nodes: a queue of each, or one machine with one queue where jobs take nodes of several at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
@@ -13,17 +12,12 @@ from relfit.io.workloads import Workload
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_driver import Simulation
 from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Part
-from relfit.simulation.batch.failure_source import ClassFailures, Failures
-from relfit.simulation.batch.failures_of_run import sources_of
+from relfit.simulation.batch.failure_processes import Failures
+from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, sources_of
 from relfit.simulation.batch.initial_state import first_state
 
 OWN = ("scheduler", "allocation", "checkpoint", "reservations")
 """Settings of the machine that a class of nodes may have of its own."""
-
-
-def takes_several(workload: Workload) -> bool:
-    """Whether any job takes nodes of several classes, as with `node_class` ``"cpu:2+gpu:4"``."""
-    return workload.node_class is not None and any("+" in name for name in workload.node_class.tolist())
 
 
 def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:
@@ -58,7 +52,7 @@ def _check(classes: Sequence[NodeClass], machine: Part) -> None:
         raise ArgumentError(f"{what} go with no allocation {machine.allocation.policy!r}", remedy="take first_fit")
 
 
-def one_machine(
+def _one_machine(
     workload: Workload, classes: Sequence[NodeClass], machine: Part, sizes: dict[str, int], rng: np.random.Generator
 ) -> Simulation:
     """A simulation of all classes as one machine before its first event; nodes of the first class come first.
@@ -83,13 +77,31 @@ def one_machine(
     return Simulation([run], sizes, [np.arange(len(workload))])
 
 
-def class_labels(needs: IntArray, sizes: dict[str, int]) -> npt.NDArray[np.object_]:
-    """The classes whose nodes each job takes, joined by ``+``.
-
-    Examples
-    --------
-    >>> class_labels(np.array([[2, 0], [1, 3]]), {"cpu": 4, "gpu": 4}).tolist()
-    ['cpu', 'cpu+gpu']
-    """
-    names = np.array(list(sizes), dtype=object)
-    return np.array(["+".join(names[row > 0]) for row in needs], dtype=object)
+def in_classes(workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator) -> Simulation:
+    """A simulation of each class of nodes before its first event."""
+    sizes = {part.name: part.nodes for part in classes}
+    several = workload.node_class is not None and any("+" in name for name in workload.node_class.tolist())
+    if several and len(sizes) == len(classes):
+        return _one_machine(workload, classes, machine, sizes, rng)
+    if workload.node_class is None:
+        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
+    if len(sizes) < len(classes):
+        raise ArgumentError("two classes have one name", remedy="give each class once, with its nodes")
+    if strange := [name for name in workload.node_class.tolist() if name not in sizes]:
+        what = f"a job is of class {strange[0]!r}, which has no nodes"
+        raise ArgumentError(what, remedy=f"use {', '.join(sizes)}")
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    seeds = rng.integers(2**63, size=len(machine.failures)).tolist()
+    parts, rows, first = [], [], 0
+    for part, stream in zip(classes, rng.spawn(len(classes)), strict=True):
+        rows.append(np.flatnonzero(workload.node_class == part.name))
+        shared = [
+            PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
+            for source, seed in zip(machine.failures, seeds, strict=True)
+        ]
+        own = {name: getattr(part, name) for name in OWN if getattr(part, name) is not None}
+        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
+        setup = machine._replace(cluster=cluster, failures=(*shared, *sources_of(part.failures, workload)), **own)
+        parts.append(first_state(workload.where(rows[-1]), setup, stream))
+        first += part.nodes
+    return Simulation(parts, sizes, rows)

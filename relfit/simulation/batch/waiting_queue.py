@@ -1,7 +1,8 @@
-"""The queue of waiting jobs, compiled: places in order of their keys, and a tree of the least nodes and walltimes.
+"""Waiting and running jobs in their order, compiled.
 
-A place that falls empty keeps its key, so places stay in order. The tree gives, in logarithmic time, the next job from
-a place on that can start.
+The queue of waiting jobs has places in order of their keys, and a tree of the least nodes and walltimes. A place that
+falls empty keeps its key, so places stay in order. The tree gives, in logarithmic time, the next job from a place on
+that can start. Running jobs are in order of the end of their walltime.
 """
 
 from __future__ import annotations
@@ -146,3 +147,79 @@ def waiting_jobs(e: Engine) -> IntArray:
     """Numbers of the waiting jobs, in the order of the queue."""
     jobs = np.asarray(e.queue["job"][: int(e.state["queue_end"][0])])
     return jobs[jobs >= 0]
+
+
+@part
+def _place(e: Engine, estimate: float, after: bool) -> int:
+    """The first place of an estimate in the order, or the place after its last."""
+    low, high = 0, e.state[0].running_end
+    while low < high:
+        middle = (low + high) >> 1
+        time = e.estimates[middle]
+        if time < estimate or (after and time == estimate):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@part
+def _compact_running(e: Engine) -> None:
+    """Move the jobs to the front."""
+    end = 0
+    for i in range(e.state[0].running_end):
+        if e.running[i] >= 0:
+            e.running[end] = e.running[i]
+            e.estimates[end] = e.estimates[i]
+            end += 1
+    e.state[0].running_end = end
+
+
+@part
+def add_running(e: Engine, job: int) -> None:
+    """A job holds its nodes until its estimate."""
+    s, running, estimates = e.state[0], e.running, e.estimates
+    if s.running_end > 2 * s.n_running + 32:
+        _compact_running(e)
+    place = _place(e, e.jobs[job].estimate, True)
+    if place > 0 and running[place - 1] < 0:
+        place -= 1
+    else:
+        gap = place
+        while gap < s.running_end and running[gap] >= 0:
+            gap += 1
+        s.running_end = max(s.running_end, gap + 1)
+        for i in range(gap, place, -1):
+            running[i] = running[i - 1]
+            estimates[i] = estimates[i - 1]
+    running[place] = job
+    estimates[place] = e.jobs[job].estimate
+    s.n_running += 1
+
+
+@part
+def drop_running(e: Engine, job: int) -> None:
+    """A job no longer holds its nodes."""
+    place = _place(e, e.jobs[job].estimate, False)
+    while e.running[place] != job:
+        place += 1
+    e.running[place] = -1
+    e.state[0].n_running -= 1
+
+
+@part
+def shadow_of(e: Engine, nodes: int) -> tuple[float, int]:
+    """When `nodes` nodes are free by the walltimes of running jobs, and how many remain then.
+
+    All jobs that end by that very time are counted.
+    """
+    free, shadow = e.state[0].n_free, math.inf
+    for i in range(e.state[0].running_end):
+        if e.running[i] >= 0:
+            if free >= nodes and e.estimates[i] > shadow:
+                break
+            free += e.jobs[e.running[i]].nodes
+            shadow = e.estimates[i]
+    if free < nodes:
+        shadow = math.inf
+    return shadow, free - nodes

@@ -9,8 +9,7 @@ __getattr__, __dir__, __all__ = front(
     {
         "campaign": "Campaign Experiment Until read_campaign",
         "campaign_results": "CampaignResults load",
-        "cell_comparisons": "Ownership best_cells break_even contour cost_of_ownership pareto_front",
-        "sensitivity": "sobol tornado",
+        "cell_comparisons": "Ownership best_cells break_even contour cost_of_ownership pareto_front sobol tornado",
         "sweeping": "sweep",
     },
 )

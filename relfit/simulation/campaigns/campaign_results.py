@@ -17,13 +17,12 @@ import pandas as pd
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, duration_interval, rounded_interval
+from relfit.base.text import count, duration_interval, number, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
-from relfit.simulation.campaigns.alike_cells import alike, killed_jobs
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
-from relfit.simulation.engine.replications import row_means, row_statistics
+from relfit.simulation.engine.replications import alike, row_means, row_statistics
 
 _GROWTH = 1.25
 _TENTHS = 10
@@ -119,13 +118,7 @@ class CampaignResults(Result):
         return {each.get("label") or each["parameter"].replace("_", " "): each["parameter"] for each in experiments}
 
     def samples(self, output: str | None = None) -> pd.DataFrame:
-        """Values of an output, one row per distinct cell, one column per replication; NaN where there is none.
-
-        Raises
-        ------
-        ArgumentError
-            When there is no such output.
-        """
+        """Values of an output, one row per distinct cell, one column per replication; NaN where there is none."""
         name = self._output(output)
         if name not in self._samples:
             keys = pd.Index(self.cells.index.unique(), name="cell")
@@ -208,7 +201,16 @@ class CampaignResults(Result):
         n = int((others["difference"].eq(0.0) | others["low"].notna()).sum())  # one run has no interval, but may tie
         tied = f"; {count(n, 'other cell')} {'are' if n > 1 else 'is'} equal or not distinguishable" if n else ""
         what = f"{'most' if most else 'least'} {self.output.replace('_', ' ')}"
-        return f"{text}; {what} {value} at {where}{tied}{killed_jobs(self.runs)}."
+        return f"{text}; {what} {value} at {where}{tied}{self._killed}."
+
+    @property
+    def _killed(self) -> str:
+        """How many jobs were killed at their walltime, by cell, if that differs: the ends of jobs differ then."""
+        if "killed_at_walltime" not in self.runs:
+            return ""
+        means = self.runs.groupby("cell")["killed_at_walltime"].mean()
+        low, high = number(means.min()), number(means.max())
+        return f"; by cell, {low} to {high} jobs are killed at their walltime" if means.max() > means.min() else ""
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -426,9 +428,8 @@ def replications_needed(
     until, level = Until(**campaign["until"]), float(campaign.get("level", 0.95))
     if len(runs) and until.output not in runs:
         have = ", ".join(str(name) for name in runs if name not in ("cell", "replication"))
-        raise ArgumentError(
-            f"until: there is no output {until.output!r}", remedy=f"the outputs are {have}" if have else None
-        )
+        what = f"until: there is no output {until.output!r}"
+        raise ArgumentError(what, remedy=f"the outputs are {have}" if have else None)
     values = runs[until.output].to_numpy(dtype=np.float64) if len(runs) else np.zeros(0)
     values = _scattered(keys, runs, values, until.at_most, np.nan)
     done = np.zeros(values.shape, dtype=bool)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import complete
-from relfit.simulation.campaigns.cell_designs import Cell, canonical
+from relfit.simulation.campaigns.campaign import Cell, canonical
 
 _FORMAT = 1
 _KEYS = ("cell", "replication")

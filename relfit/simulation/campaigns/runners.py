@@ -1,8 +1,11 @@
-"""The base of runners, one per kind of campaign: `identity`, `check`, `arguments` and `run`."""
+"""The base of runners, one per kind of campaign (`identity`, `check`, `arguments`, `run`); that of any function."""
 
 from __future__ import annotations
 
 import copy
+import hashlib
+import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
@@ -35,28 +38,25 @@ _MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")
 
 
 class Runner:
-    """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes.
-
-    Attributes
-    ----------
-    output : str
-        The default of the campaign's `output`; the first output where it is empty.
-    beside : tuple of str
-        A further output and its good side, for a Pareto front.
-    units : dict
-        Units of outputs, and of parameters that are plain numbers, by the last part of their keys.
-    document : str
-        Name of the configuration, for messages.
-    """
+    """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes."""
 
     output = ""
+    """The default of the campaign's `output`; the first output where it is empty."""
     beside: tuple[str, ...] = ()
+    """A further output and its good side, for a Pareto front."""
     units: Mapping[str, str] = MappingProxyType({})
+    """Units of outputs, and of parameters that are plain numbers, by the last part of their keys."""
     document = "settings"
+    """Name of the configuration, for messages."""
     base: Any
 
     def __init__(self, campaign: Campaign) -> None:
-        self.base, self.folder = _tables_of(campaign.config, self.document)
+        config = campaign.config
+        self.base, self.folder = dict(config) if isinstance(config, dict) else {}, Path()
+        if isinstance(config, (str, Path)):
+            place, kinds = Path(config), {".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+            kind = kinds.get(place.suffix.lower(), "toml")
+            self.base, self.folder = read_settings(place, kind, self.document, "name a .toml file"), place.parent
 
     def identity(self) -> object:
         """The settings that all cells share, as JSON: with others it is another campaign."""
@@ -97,10 +97,9 @@ def runner_of(campaign: Campaign) -> Runner:
     """The runner of a campaign; an `ArgumentError` with the nearest kind for an unknown one."""
     kind = campaign.run
     if callable(kind) or ":" in kind:
-        module, name = "own_function", "OwnFunction"
-    else:
-        check_names([kind], [*_KINDS, "module:function"], "kind of run")
-        module, name = _KINDS[kind]
+        return OwnFunction(campaign)
+    check_names([kind], [*_KINDS, "module:function"], "kind of run")
+    module, name = _KINDS[kind]
     runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
     return runner
 
@@ -114,24 +113,11 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
             raise ArgumentError(f"{name}: there is no such {what}", remedy=remedy)
 
 
-def _tables_of(config: str | Path | Mapping[str, object] | None, what: str) -> tuple[dict[str, Any], Path]:
-    """The tables of a configuration, and the folder to which paths in it are relative."""
-    if config is None or isinstance(config, Mapping):
-        return dict(config or {}), Path()
-    place = Path(config)
-    kinds = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
-    return read_settings(place, kinds.get(place.suffix.lower(), "toml"), what, "name a .toml file"), place.parent
-
-
 def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
     """A copy of the tables with other values at dotted keys; a number is a position in a list.
 
-    The limits of an estimate, or of a fitted family, go with its value.
-
-    Raises
-    ------
-    ArgumentError
-        For a position that is not there.
+    The limits of an estimate, or of a fitted family, go with its value. An `ArgumentError` for a position that is not
+    there.
 
     Examples
     --------
@@ -185,3 +171,70 @@ def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first:
 def columns(table: pd.DataFrame) -> Outputs:
     """The columns of a table with one row per replication, as outputs."""
     return {str(name): values.to_numpy(dtype=np.float64) for name, values in table.items()}
+
+
+class OwnFunction(Runner):
+    """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
+
+    Each replication has a random stream of its own, the same in all cells.
+    """
+
+    document = "parameters of a function"
+
+    def __init__(self, campaign: Campaign) -> None:
+        super().__init__(campaign)
+        self.function = campaign.run if callable(campaign.run) else _imported(campaign.run, campaign.folder)
+        names = inspect.signature(self.function).parameters
+        kinds = {each.kind for each in names.values()}
+        self.takes_any = inspect.Parameter.VAR_KEYWORD in kinds
+        self.names = [name for name in names if name != "rng"]
+        self.random = "rng" in names or self.takes_any
+        if not self.random and campaign.most_replications > 1:
+            raise ArgumentError("a function without rng is the same in every run", remedy="write replications = 1")
+
+    def identity(self) -> object:
+        """The parameters that are not varied, and a checksum of the function's source."""
+        try:
+            source = inspect.getsource(self.function)
+        except (OSError, TypeError):  # a builtin, or typed at a prompt
+            source = ""
+        return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+
+    def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
+        """The parameters, their names checked."""
+        values = super().arguments(settings)
+        if not self.takes_any:
+            check_names(values, self.names)
+        return dict(values)
+
+    def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
+        """The values that the function returns; a single number is called ``value``."""
+        values = self.arguments(settings)
+
+        def one(rng: np.random.Generator) -> dict[str, float]:
+            result = self.function(**values, **({"rng": rng} if self.random else {}))
+            return _numbers(result if isinstance(result, Mapping) else {"value": result})
+
+        return replicated(one, first, last, seed)
+
+
+def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
+    numbers = {}
+    for name, value in outputs.items():
+        if not isinstance(value, (int, float, np.number, np.bool_)):
+            raise ArgumentError(f"{name} is {value!r}, not a number", remedy="return a number, or several by name")
+        numbers[str(name)] = float(value)
+    return numbers
+
+
+def _imported(name: str, folder: Path) -> Any:
+    """The function of ``module:function``; modules beside the campaign's file take precedence."""
+    module, _, function = name.partition(":")
+    place = str(folder.resolve())
+    if place not in sys.path:  # stays: other processes import the function by name, too
+        sys.path.insert(0, place)
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError, ValueError) as error:
+        remedy = "write 'module:function', of a module in this folder or an installed one"
+        raise ArgumentError(f"run = {name!r}: {error}", remedy=remedy) from None

@@ -17,10 +17,9 @@ from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.base.text import count, duration
-from relfit.simulation.campaigns.campaign import Campaign, read_campaign
+from relfit.simulation.campaigns.campaign import Campaign, cells_of, read_campaign
 from relfit.simulation.campaigns.campaign_results import CampaignResults, load, replications_needed
 from relfit.simulation.campaigns.campaign_store import Block, CampaignStore
-from relfit.simulation.campaigns.cell_designs import cells_of
 from relfit.simulation.campaigns.executors import Computing, WorkersLostError, computing, runner_here
 from relfit.simulation.campaigns.runners import Runner, runner_of
 

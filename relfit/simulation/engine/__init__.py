@@ -2,9 +2,7 @@
 
 * `records`: the state of a model as record arrays with named fields, declared as a class
 * `event_heap`: the next events, in one total order
-* `random_streams`: random numbers, a stream per purpose
-* `time_tables`: times of any distribution, for compiled loops
-* `rescaled`: a distribution with another mean
+* `random_streams`: random numbers, a stream per purpose, and times of any distribution, for compiled loops
 * `repair_stages`: repairs that depend on earlier ones
 * `replications`: runs spread over threads, and their statistics
 * `checked_settings`: settings checked by name

@@ -11,6 +11,8 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.fleet.calibration.validation_errors import ParameterError
 
+HOUR = 3600.0
+
 
 class Settings(Model):
     """Settings by name; an unknown name or an invalid value is an `ArgumentError`."""
@@ -37,3 +39,14 @@ def check_duration(value: object) -> Any:
 
 Time = Annotated[Any, AfterValidator(check_duration)]
 """A duration: hours, or text such as ``"90min"``."""
+
+
+def in_seconds(name: str, value: object, *, zero: bool = True) -> float:
+    """Seconds, the batch simulator's unit, of a duration; to the microsecond. Numbers are hours.
+
+    Examples
+    --------
+    >>> in_seconds("start", "123s"), in_seconds("start", 0.5)
+    (123.0, 1800.0)
+    """
+    return round(HOUR * float(durations(name, value, zero=zero)), 6)

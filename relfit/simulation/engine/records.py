@@ -57,14 +57,6 @@ def record_dtype(fields: type) -> np.dtype[np.void]:
     """The dtype of a class of annotated fields: ``int`` and ``float`` of eight bytes, ``bool`` of one.
 
     A field annotated ``Annotated[IntArray, n]`` holds n numbers.
-
-    Examples
-    --------
-    >>> class Event:
-    ...     time: float
-    ...     number: int
-    >>> record_dtype(Event).names
-    ('time', 'number')
     """
     parts: list[tuple[Any, ...]] = []
     if taken := [name for name in get_type_hints(fields) if hasattr(np.record, name)]:

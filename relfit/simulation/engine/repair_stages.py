@@ -67,18 +67,12 @@ Repair = Annotated[Any, BeforeValidator(_read)]
 
 
 class DrawnRepairs(NamedTuple):
-    """Drawn repairs, arrays of shape (nodes,).
-
-    Attributes
-    ----------
-    hours : ndarray of float
-        Time until the node, or its replacement, is up; infinite where it never is.
-    outcome : ndarray of int
-        Number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`.
-    """
+    """Drawn repairs, one per node."""
 
     hours: FloatArray
+    """Until the node, or its replacement, is up; infinite where it never is."""
     outcome: IntArray
+    """Number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`."""
 
 
 class RepairStage(Settings):

@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import in_threads, worker_number
 
 Run = TypeVar("Run")
@@ -99,3 +101,27 @@ def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares:
     table.loc[table.pop("runs") == 1, "sd"] = 0.0
     most = np.where(table.index.isin(shares), 1.0, np.inf)
     return table.assign(low=table["low"].clip(lower=least), high=np.minimum(table["high"], most))
+
+
+def alike(samples: pd.DataFrame, level: float, side: float, within: float | None = None) -> pd.DataFrame:
+    """The row with the least mean times `side` and those like it: ``mean``, ``difference`` with ``low`` and ``high``.
+
+    Examples
+    --------
+    >>> samples = pd.DataFrame([[1.0, 2.0, 3.0], [3.0, 4.0, 5.1], [1.1, 1.9, 3.0]])
+    >>> alike(samples, 0.95, 1.0).index.tolist()
+    [0, 2]
+    """
+    values = samples.to_numpy()
+    mean = row_means(values, level)[1]
+    if not np.isfinite(mean).any():
+        raise ArgumentError("no run gave a finite number of it", remedy="look at the runs, or name another output")
+    first = int(np.nanargmin(side * mean))
+    each = 1.0 - (1.0 - level) / max(len(values) - 1, 1)
+    _, difference, _, half = row_means(values - values[first], each)
+    most = half if within is None else share("within", within) * abs(mean[first])
+    close = ~(side * difference > most) & np.isfinite(difference)
+    close[first] = True
+    limits = {"low": difference - half, "high": difference + half}
+    table = pd.DataFrame({"mean": mean, "difference": difference, **limits}, index=samples.index)[close]
+    return table.iloc[np.argsort(side * table["mean"].to_numpy(), kind="stable")]

@@ -13,16 +13,12 @@ from relfit.fitting.families.distribution import Distribution
 from relfit.fitting.families.exponential import Exponential
 from relfit.fitting.families.rescaled import Rescaled
 from relfit.fleet.calibration import FailuresByScope, Parameters
-from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, device_failures
+from relfit.planning.sparing import DeviceFailures, device_failures
 from relfit.simulation.engine.repair_stages import StagedRepairs
-from relfit.simulation.engine.time_tables import remaining_table, time_table
-from relfit.simulation.sparing.sparing_state import DeviceRepairs, Setup
 
 RepairTimes = Distribution | Sequence[tuple[float, Distribution]] | StagedRepairs
 
 KINDS = ("repair", "rack_repair")
-_NO_LIMIT = 1e15  # hours of a period that never ends
-_NO_STAGES = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf  # as `StagedRepairs.tables`
 
 
 @dataclass(frozen=True)
@@ -108,20 +104,18 @@ class DeviceTimes:
             repair = Rescaled("repair", failures.repairs, float(means.mttr))
         return cls(tray, repair, plain.rack)
 
-    def _repairs(self, which: str) -> RepairTimes:
+    def repairs_of(self, which: str) -> RepairTimes:
+        """Repairs as given; `which` is ``"repair"`` or ``"rack_repair"``."""
         return self.rack_repair if which == "rack_repair" and self.rack_repair is not None else self.repair
 
     @property
     def has_history(self) -> bool:
         """Whether repairs depend on earlier ones."""
-        return any(isinstance(self._repairs(which), StagedRepairs) for which in KINDS)
+        return any(isinstance(self.repairs_of(which), StagedRepairs) for which in KINDS)
 
     def kinds(self, which: str) -> list[tuple[float, Distribution]]:
-        """Kinds of repair with their shares; one kind with the long-run mean where there are stages.
-
-        `which` is ``"repair"`` or ``"rack_repair"``.
-        """
-        repairs = self._repairs(which)
+        """Kinds of these repairs with their shares; one kind with the long-run mean where there are stages."""
+        repairs = self.repairs_of(which)
         if isinstance(repairs, StagedRepairs):
             return [(1.0, Exponential(np.asarray(1.0 / repairs.long_run_mean())))]
         if isinstance(repairs, Distribution):
@@ -144,50 +138,3 @@ class DeviceTimes:
         families = [self.tray, *([self.rack] if self.rack else []), *(f for kind in kinds for _, f in kind)]
         one_kind = len(kinds[0]) == 1 and self.rack_repair is None and not self.has_history
         return one_kind and all(isinstance(family, Exponential) for family in families)
-
-
-def setup_of(
-    cluster: Cluster,
-    closed: SparingEvaluation,
-    times: DeviceTimes,
-    recovery: Recovery,
-    whole_block: bool,
-    own_racks: bool,
-    undisturbed: bool,
-) -> Setup:
-    """The settings of the compiled simulation."""
-    tables = [time_table("tray", times.tray)]
-    tables.append(remaining_table(tables[0]))
-    if times.rack is not None:
-        tables.append(time_table("rack", times.rack))
-        tables.append(remaining_table(tables[2]))
-    repairs = []
-    for which in KINDS:
-        families, staged = times.kinds(which), times._repairs(which)
-        kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
-        stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
-        repairs.append(DeviceRepairs(kinds, shares, *stages))
-        tables += [time_table(which, family) for _, family in families]
-    strategy = closed.strategies
-    return Setup(
-        zones=cluster.zones,
-        blocks=int(closed.blocks[0]),
-        size=int(strategy.block_trays[0]),
-        rack_trays=cluster.trays,
-        spare_trays=int(strategy.spare_trays[0]),
-        spare_blocks=int(closed.spare_blocks[0]),
-        tables=np.array(tables),
-        racks_fail=times.rack is not None,
-        whole_block=whole_block,
-        own_racks=own_racks,
-        repeat=not undisturbed,
-        period=min(float(closed.checkpoint_every[0]), _NO_LIMIT),
-        save=recovery.save,
-        detection=recovery.detection,
-        restart=recovery.restart,
-        limit=recovery.loss_limit,
-        unit=recovery.unit,
-        exchange=recovery.exchange,
-        tray_repair=repairs[0],
-        rack_repair=repairs[1],
-    )

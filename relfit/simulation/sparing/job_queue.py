@@ -13,7 +13,6 @@ from pydantic import Field
 from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration_interval, percent
@@ -21,12 +20,11 @@ from relfit.io.workloads import Workload
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, Strategies
 from relfit.simulation.engine.checked_settings import Settings, Time
 from relfit.simulation.engine.records import Records, new_records
-from relfit.simulation.engine.replications import summary
+from relfit.simulation.engine.replications import replicate, summary
 from relfit.simulation.sparing.device_times import DeviceTimes
-from relfit.simulation.sparing.queue_events import QueuedJob, simulate_queue
+from relfit.simulation.sparing.sparing_events import QueuedJob, simulate_queue
 from relfit.simulation.sparing.sparing_simulation import (
     HOURS_PER_YEAR,
-    WEIGHT,
     PreparedSparing,
     SparingAssumptions,
     prepared,
@@ -194,22 +192,19 @@ def simulate_sparing_queue(
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     level_checked(level)
-    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up, end)
     if plan.setup.limit > 0:
         raise ArgumentError("jobs of a queue do not go on with blocks missing", remedy="leave out loss_limit")
-    plan.check_events(end)
     queue, names = _queue_of(jobs, plan)
     periods = _periods(queue, plan)
     generators = np.random.default_rng(rng).spawn(n)
-    tables: list[pd.DataFrame] = [pd.DataFrame()] * n
 
-    def work(first: int, last: int) -> None:
-        for i in range(first, last):
-            own = queue.copy()
-            plant = simulate_queue(generators[i], plan.setup, own, periods, plan.warm_up + end)
-            tables[i] = _table(i, names, own, plant.account, plan.warm_up)
+    def one(i: int) -> pd.DataFrame:
+        own = queue.copy()
+        plant = simulate_queue(generators[i], plan.setup, own, periods, plan.warm_up + end)
+        return _table(i, names, own, plant.account, plan.warm_up)
 
-    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    tables = replicate(one, range(n), workers)
     return SparingQueue(pd.concat(tables, ignore_index=True), plan.setup.zones * plan.setup.blocks, float(level))
 
 

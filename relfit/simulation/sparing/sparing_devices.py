@@ -12,15 +12,15 @@ import numpy as np
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap, put, remove
+from relfit.simulation.engine.random_streams import LOW, STEP
 from relfit.simulation.engine.records import Records, compiled, new_records, part
-from relfit.simulation.engine.time_tables import LOW, STEP
 from relfit.simulation.sparing import sparing_state as at
-from relfit.simulation.sparing.sparing_state import DeviceRepairs, JobState, Plant, Setup, per_rack_of, racks_of
+from relfit.simulation.sparing.sparing_state import DeviceRepairs, JobState, Plant, Setup
 
 
 def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: Records[JobState]) -> Plant:
     """A cluster at time 0, its devices at random ages, and all blocks idle."""
-    n_blocks, n_racks = s.zones * s.blocks, racks_of(s)
+    n_blocks, n_racks = s.zones * s.blocks, s.racks
     n_trays = n_blocks * s.size
     events = empty_heap(n_trays + n_racks + (n_blocks if s.whole_block else 0))
     _begin(rng, s, events, n_trays, n_racks)
@@ -183,7 +183,7 @@ def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain:
         remove(p.events, tray)
         if p.n_failed[block] == 1 or p.n_failed[block] > s.spare_trays:
             time = _draw_repair(rng, s.tables, s.tray_repair, p.tray_repairs, tray)
-            put(p.events, p.failed.size + racks_of(s) + block, now + time, 0)
+            put(p.events, p.failed.size + s.racks + block, now + time, 0)
             if p.n_failed[block] > s.spare_trays:
                 p.outage[domain] += time
                 _change(s, p, block, block + 1, False)
@@ -196,8 +196,8 @@ def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain:
 @compiled
 def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None:
     """A tray fails, or is repaired by itself."""
-    now, block, n_racks = p.clock[0].now, tray // s.size, racks_of(s)
-    rack = block // per_rack_of(s) if n_racks > 0 else 0
+    now, block, n_racks = p.clock[0].now, tray // s.size, s.racks
+    rack = block // s.per_rack if n_racks > 0 else 0
     domain = block if s.whole_block else rack
     if not p.failed[tray]:
         if p.reckoned[tray] < p.outage[domain]:  # it did not age while the power was off
@@ -223,7 +223,7 @@ def _tray_event(rng: np.random.Generator, s: Setup, p: Plant, tray: int) -> None
 def _rack_event(rng: np.random.Generator, s: Setup, p: Plant, rack: int) -> None:
     """A rack fails, or is back."""
     now, n_trays = p.clock[0].now, p.failed.size
-    number, repair, per_rack = n_trays + rack, n_trays + racks_of(s) + rack, per_rack_of(s)
+    number, repair, per_rack = n_trays + rack, n_trays + s.racks + rack, s.per_rack
     if s.whole_block and not p.up[rack]:  # the block is in repair: its rack does not age
         put(p.events, number, _time_of(p, repair) + _draw(rng, s.tables, at.RACK), 0)
         return
@@ -260,7 +260,7 @@ def _block_event(rng: np.random.Generator, s: Setup, p: Plant, block: int, numbe
 @compiled
 def happen(rng: np.random.Generator, s: Setup, p: Plant) -> None:
     """Handle the next event of a component."""
-    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, racks_of(s)
+    number, n_trays, n_racks = p.events.events[0].number, p.failed.size, s.racks
     p.account[0].events += 1
     if number < n_trays:
         _tray_event(rng, s, p, number)

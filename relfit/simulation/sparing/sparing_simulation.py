@@ -12,21 +12,23 @@ import pandas as pd
 from relfit.base.arguments import durations, positive, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import percent
 from relfit.planning.sparing import Cluster, DeviceFailures, Recovery, SparingEvaluation, Strategies, evaluate_sparing
 from relfit.planning.sparing.evaluation import SHARES
-from relfit.simulation.engine.replications import half_interval
-from relfit.simulation.sparing.device_times import KINDS, DeviceTimes, setup_of
+from relfit.simulation.engine.random_streams import remaining_table, time_table
+from relfit.simulation.engine.repair_stages import StagedRepairs
+from relfit.simulation.engine.replications import half_interval, replicate
+from relfit.simulation.sparing.device_times import KINDS, DeviceTimes
 from relfit.simulation.sparing.sparing_events import simulate
-from relfit.simulation.sparing.sparing_state import ACCOUNTS, Setup
+from relfit.simulation.sparing.sparing_state import ACCOUNTS, DeviceRepairs, Setup
 
 HOURS_PER_YEAR = 8760.0
 _WARM_REPAIRS = 12.0
-WEIGHT = 1_000_000  # work of a replication, for sharing among threads
 _MOST_EVENTS = 1e9
+_NO_LIMIT = 1e15  # hours of a period that never ends
+_NO_STAGES = np.zeros((0, 1)), np.zeros((0, 1)), np.zeros(0, np.bool_), np.inf  # as `StagedRepairs.tables`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +58,8 @@ class SparingAssumptions:
 
     def __post_init__(self) -> None:
         if self.whole_block_repairs and self.separate_racks is False:
-            raise ArgumentError(
-                "whole_block_repairs go with separate_racks", remedy="set whole_block_repairs=False to share racks"
-            )
-
-    def of(self, cluster: Cluster, recovery: Recovery) -> tuple[bool, bool, bool]:
-        """All three, the defaults filled in from the cluster and the recovery."""
-        racks, undisturbed = self.separate_racks, self.undisturbed_recovery
-        own = self.whole_block_repairs or not cluster.shared_racks if racks is None else racks
-        return self.whole_block_repairs, own, not recovery.disturbed if undisturbed is None else bool(undisturbed)
+            what = "whole_block_repairs go with separate_racks"
+            raise ArgumentError(what, remedy="set whole_block_repairs=False to share racks")
 
 
 class SparingSimulation(Result):
@@ -152,14 +147,6 @@ class PreparedSparing(NamedTuple):
     warm_up: float
     assumed: dict[str, bool]
 
-    def check_events(self, hours: float) -> None:
-        """Reject simulated hours with more than 1e9 expected events of a replication, by an `ArgumentError`."""
-        f, cluster = self.closed_form.failures, self.closed_form.cluster
-        racks = cluster.zones * self.setup.blocks / f.mtbf_rack
-        expected = 2.0 * (self.warm_up + hours) * float(cluster.total_trays / (f.mtbf_tray + f.mttr) + racks)
-        if expected > _MOST_EVENTS:
-            raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
-
 
 def prepared(
     cluster: Cluster,
@@ -168,13 +155,20 @@ def prepared(
     recovery: Recovery | None,
     assumptions: SparingAssumptions | None,
     warm_up: object,
+    hours: float,
 ) -> PreparedSparing:
-    """Check the settings of a simulation; an `ArgumentError` for more than one strategy, or invalid settings."""
+    """Check the settings of a simulation of so many hours.
+
+    An `ArgumentError` for more than one strategy, invalid settings, or more than 1e9 expected events of a replication.
+    """
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
     if len(strategy) != 1:
         raise ArgumentError(f"{len(strategy)} strategies were given", remedy="simulate one: strategies.take([0])")
-    whole_block, own_racks, undisturbed = (assumptions or SparingAssumptions()).of(cluster, recovery)
+    wanted = assumptions or SparingAssumptions()
+    whole_block, own_racks, undisturbed = wanted.whole_block_repairs, wanted.separate_racks, wanted.undisturbed_recovery
+    own_racks = (whole_block or not cluster.shared_racks) if own_racks is None else own_racks
+    undisturbed = not recovery.disturbed if undisturbed is None else bool(undisturbed)
     if whole_block and times.has_history:
         what = "repairs with a history are those of single trays"
         raise ArgumentError(what, remedy="give SparingAssumptions(whole_block_repairs=False)")
@@ -187,7 +181,41 @@ def prepared(
         "separate_racks": own_racks,
         "undisturbed_recovery": undisturbed is not recovery.disturbed,
     }
-    setup = setup_of(cluster, closed, times, recovery, whole_block, own_racks, undisturbed)
+    tables = [time_table("tray", times.tray)]
+    tables.append(remaining_table(tables[0]))
+    if times.rack is not None:
+        tables.append(time_table("rack", times.rack))
+        tables.append(remaining_table(tables[2]))
+    repairs = []
+    for which in KINDS:
+        families, staged = times.kinds(which), times.repairs_of(which)
+        kinds, shares = np.arange(len(tables), len(tables) + len(families)), np.cumsum([part for part, _ in families])
+        stages = staged.tables() if isinstance(staged, StagedRepairs) else _NO_STAGES
+        repairs.append(DeviceRepairs(kinds, shares, *stages))
+        tables += [time_table(which, family) for _, family in families]
+    strategy, blocks, means = closed.strategies, int(closed.blocks[0]), closed.failures
+    rate = cluster.total_trays / (means.mtbf_tray + means.mttr) + cluster.zones * blocks / means.mtbf_rack
+    if (expected := 2.0 * (warm + hours) * float(rate)) > _MOST_EVENTS:
+        raise ArgumentError(f"a replication would hold about {expected:.1g} events", remedy="simulate fewer years")
+    size = int(strategy.block_trays[0])
+    per_rack = 1 if own_racks else cluster.trays // size
+    setup = Setup(
+        zones=cluster.zones,
+        blocks=blocks,
+        size=size,
+        spare_trays=int(strategy.spare_trays[0]),
+        spare_blocks=int(closed.spare_blocks[0]),
+        tables=np.array(tables),
+        racks=cluster.zones * blocks // per_rack if times.rack is not None else 0,
+        per_rack=per_rack,
+        whole_block=whole_block,
+        repeat=not undisturbed,
+        period=min(float(closed.checkpoint_every[0]), _NO_LIMIT),
+        limit=recovery.loss_limit,
+        **{name: getattr(recovery, name) for name in ("save", "detection", "restart", "unit", "exchange")},
+        tray_repair=repairs[0],
+        rack_repair=repairs[1],
+    )
     return PreparedSparing(setup, closed, warm, assumed)
 
 
@@ -258,18 +286,15 @@ def simulate_sparing(
     """
     n, end = int(whole("n_resamples", n_resamples, 2)), float(positive("years", years)) * HOURS_PER_YEAR
     level_checked(level)
-    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up)
+    plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up, end)
     settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
-    plan.check_events(end)
-    blocks = settings.blocks
     generators = np.random.default_rng(rng).spawn(n)
-    rows, down = np.zeros((n, len(ACCOUNTS))), np.zeros((n, blocks + 1))
+    down = np.zeros((n, settings.blocks + 1))
 
-    def work(first: int, last: int) -> None:
-        for i in range(first, last):
-            rows[i] = simulate(generators[i], settings, warm, warm + end, down[i])
+    def one(i: int) -> list[float]:
+        return simulate(generators[i], settings, warm, warm + end, down[i])
 
-    over_groups(WEIGHT * np.arange(n + 1), work, workers)
+    rows = np.array(replicate(one, range(n), workers))
     return SparingSimulation(_table(rows, closed), closed, down.mean(axis=0), float(years), float(level), plan.assumed)
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
-from relfit.simulation.engine.records import Records, compiled
+from relfit.simulation.engine.records import Records
 
 NOBODY = -1
 """Owner of a block that no job holds."""
@@ -89,18 +89,18 @@ class Setup(NamedTuple):
     zones: int
     blocks: int
     size: int
-    rack_trays: int
     spare_trays: int
     spare_blocks: int
     tables: FloatArray
     """By `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair."""
-    racks_fail: bool
+    racks: int
+    """Racks that can fail."""
+    per_rack: int
+    """Blocks of a rack, which takes them all down; 1: every block has a rack of its own (blocks fail independently)."""
     tray_repair: DeviceRepairs
     rack_repair: DeviceRepairs
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
-    own_racks: bool
-    """Every block has a rack of its own (blocks fail independently); else racks take all their blocks down."""
     repeat: bool
     """A failure during recovery starts it again."""
     period: float
@@ -143,15 +143,3 @@ class Plant(NamedTuple):
     job: Records[JobState]
     account: Records[Accounts]
     down_hours: FloatArray
-
-
-@compiled
-def per_rack_of(s: Setup) -> int:
-    """Blocks of a rack."""
-    return 1 if s.own_racks else s.rack_trays // s.size
-
-
-@compiled
-def racks_of(s: Setup) -> int:
-    """Racks that can fail."""
-    return s.zones * s.blocks // per_rack_of(s) if s.racks_fail else 0

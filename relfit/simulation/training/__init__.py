@@ -8,11 +8,10 @@ __getattr__, __dir__, __all__ = front(
     __name__,
     {
         "designs": "TrainingDesigns cheapest_design smallest_pool",
-        "parameters": "RepeatedRepairs Retirement TrainingJob TrainingParameters training_parameters",
+        "parameters": "RepeatedRepairs Retirement TrainingJob TrainingParameters read_training training_parameters",
         "policies": "HostSelection RetirementRule Server Servers",
         "traces": "failure_log states_over_time transitions",
         "training_events": "ENGINE_VERSION",
-        "training_files": "read_training",
         "training_simulation": "TrainingSimulation simulate_training",
     },
 )

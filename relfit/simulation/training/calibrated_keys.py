@@ -24,12 +24,8 @@ def calibrated_values(parameters: Parameters, own: Mapping[str, Any]) -> dict[st
 
     A fitted family has the calibrated mean beside it, which rescales it, as a mean of one's own does; a family of one's
     own has none. A mean or family of one's own for automatic repairs is that of all repairs, unless there are keys of
-    one's own for manual ones too.
-
-    Raises
-    ------
-    ArgumentError
-        For a key of one's own that has no effect because of the calibrated ones.
+    one's own for manual ones too. An `ArgumentError` for a key of one's own that has no effect because of the
+    calibrated ones.
     """
     failures, values = FailuresByScope.of_parameters(parameters), dict[str, Any](airesim_values(parameters))
     del values["failure_distribution"]

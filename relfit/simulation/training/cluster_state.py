@@ -12,9 +12,9 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
+from relfit.simulation.engine.random_streams import KNOTS
 from relfit.simulation.engine.records import Records
 from relfit.simulation.engine.repair_stages import HISTORIES
-from relfit.simulation.engine.time_tables import KNOTS
 
 STATES = (
     "idle",
@@ -275,7 +275,7 @@ class ClusterState(NamedTuple):
     jobs: Records[JobRecord]
     servers: Records[ServerRecord]
     heaps: EventHeap
-    """First the planned events, then the rosters of the jobs: see `relfit.simulation.training.cluster_lists`."""
+    """First the planned events, then the rosters of the jobs: see `relfit.simulation.training.server_moves`."""
     queues: Records[Queue]
     lists: IntArray
     """First the servers that a job may take, then those of the queues."""

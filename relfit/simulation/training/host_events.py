@@ -8,17 +8,20 @@ from relfit.base.arrays import IntArray
 from relfit.simulation.engine.random_streams import below
 from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.simulation.training import cluster_state as at
-from relfit.simulation.training.cluster_lists import ask, n_active, standbys_of, take_first
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord
 from relfit.simulation.training.repair_events import to_spares
 from relfit.simulation.training.server_moves import (
     active_server,
+    ask,
     join,
     leave,
     log_change,
     log_changes,
+    n_active,
     set_state,
     stand_by,
+    standbys_of,
+    take_first,
 )
 
 

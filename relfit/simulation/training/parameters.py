@@ -6,16 +6,19 @@ are read as they are; settings beyond it have names of their own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import hours, rate_per_hour
 from relfit.fleet.calibration import FailuresByScope, FittedFamily, Parameters, read_parameters
+from relfit.fleet.calibration.files import is_parameter_file
 from relfit.fleet.calibration.parameter_values import Model, rejection
+from relfit.io.parsing.settings import read_settings
 from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, listed
 from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
@@ -23,30 +26,24 @@ from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
 DAY = 1440.0
 
 
-def _number(value: object) -> Any:
-    """Text that is a number as one; anything else as it is."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
+def _converted(value: object, convert: Callable[[str], float], remedy: str) -> Any:
+    """Text as a number, or by `convert`, as "2 days"; anything else as it is."""
+    if not isinstance(value, str):
         return value
+    with suppress(ValueError):
+        return float(value)
+    try:
+        return convert(value)
+    except ArgumentError as error:
+        raise rejection(error.what, remedy=remedy.format(error.remedy)) from None
 
 
 def _minutes(value: object) -> Any:
-    """Text such as "2 days" as minutes; numbers as they are."""
-    number_or_text = _number(value)
-    try:
-        return 60.0 * hours(number_or_text) if isinstance(number_or_text, str) else number_or_text
-    except ArgumentError as error:
-        raise rejection(error.what, remedy="give minutes as a number, or text such as '2 days'") from None
+    return _converted(value, lambda text: 60.0 * hours(text), "give minutes as a number, or text such as '2 days'")
 
 
 def _per_minute(value: object) -> Any:
-    """Text such as "1 per 80 days" as a rate per minute; numbers as they are."""
-    number_or_text = _number(value)
-    try:
-        return rate_per_hour(number_or_text) / 60.0 if isinstance(number_or_text, str) else number_or_text
-    except ArgumentError as error:
-        raise rejection(error.what, remedy=f"{error.remedy}, or a number per minute") from None
+    return _converted(value, lambda text: rate_per_hour(text) / 60.0, "{}, or a number per minute")
 
 
 Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
@@ -89,9 +86,8 @@ class TrainingJob(Model):
     @model_validator(mode="after")
     def _possible(self) -> Self:
         if self.minimum_size is not None and self.minimum_size > self.job_size:
-            raise rejection(
-                f"minimum_size ({self.minimum_size}) is above job_size ({self.job_size})", at="minimum_size"
-            )
+            what = f"minimum_size ({self.minimum_size}) is above job_size ({self.job_size})"
+            raise rejection(what, at="minimum_size")
         return self
 
 
@@ -269,9 +265,8 @@ class TrainingParameters(Settings):
                 )
                 raise rejection(what, at="working_pool_size", remedy="enlarge it: the published program needs them all")
         if self.manual_hours[0] >= self.manual_hours[1] or not self.manual_days:
-            raise rejection(
-                "manual repairs would never go on", at="manual_hours", remedy="give from and to, as [8, 18]"
-            )
+            what = "manual repairs would never go on"
+            raise rejection(what, at="manual_hours", remedy="give from and to, as [8, 18]")
         for name in ("auto_repair", "manual_repair"):
             if getattr(self, name) is not None and getattr(self.repeated_repairs, f"{name}_time") is not None:
                 what = f"{name} is a fitted family, which has no times by earlier repairs"
@@ -374,3 +369,45 @@ def training_parameters(
     params = TrainingParameters(**{**calibrated_values(known, own), **own})
     params._calibrated, params._own = known, frozenset(own)
     return params
+
+
+_KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
+
+
+def read_training(path: str | Path, **others: object) -> TrainingParameters:
+    """Read the parameters of a training cluster, TOML, YAML or JSON by the ending.
+
+    A key ``calibrated`` names a parameter file that `relfit calibrate` wrote, relative to the folder of this file; keys
+    of this file take precedence over it.
+
+    Parameters
+    ----------
+    path : str or Path
+    **others
+        Keys that take precedence over those of the file.
+
+    Returns
+    -------
+    TrainingParameters
+
+    Raises
+    ------
+    ReadError
+        When it cannot be read, or has an unknown key or an invalid value: one line with the key.
+    """
+    place = Path(path)
+    kind = _KINDS.get(place.suffix.lower())
+    if kind is None:
+        raise ReadError(f"{place} does not end in {', '.join(_KINDS)}", remedy="the ending names the format")
+    values = read_settings(place, kind, "settings of a training cluster", "write lines such as recovery_time = 20")
+    if "calibrated" not in values and not {"mtbf", "mttr"}.isdisjoint(values) and is_parameter_file(place):
+        remedy = f'write a file of the cluster and its job, with the line calibrated = "{place.name}"'
+        raise ReadError("this is a file of calibrated parameters, not of a training cluster", path=place, remedy=remedy)
+    calibrated = values.pop("calibrated", None)
+    if calibrated is not None and not isinstance(calibrated, str):
+        raise ReadError(f"{place}: calibrated is not text", remedy="name a parameter file, as 'params.toml'")
+    params = None if calibrated is None else read_parameters(place.parent / calibrated)
+    try:
+        return training_parameters(values, calibrated=params, **others)
+    except ArgumentError as error:
+        raise ReadError(f"{place}: {error.what}", remedy=error.remedy) from None

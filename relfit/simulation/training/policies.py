@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
-from relfit.simulation.engine.records import entry, inlined, part
-from relfit.simulation.engine.time_tables import hazard_at
+from relfit.simulation.engine.random_streams import hazard_at
+from relfit.simulation.engine.records import compiled, inlined, part
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
@@ -46,24 +46,21 @@ def built_in_selection(name: str, life_table: FloatArray | None) -> HostSelectio
     policies: dict[str, HostSelection] = {
         "fewest_failures": lambda servers, minute: servers.failures,
         "highest_score": lambda servers, minute: -servers.score,
-        "most_reliable": lambda servers, minute: _hazards_of_a_day(life_table, servers.age),
+        "most_reliable": lambda servers, minute: (
+            np.zeros(servers.age.size) if life_table is None else _hazards_of_a_day(life_table, servers.age)
+        ),  # exponential lives, which have no table, are all equal
         "packed": lambda servers, minute: _racks_in_order(servers),
     }
     return policies.get(name)
 
 
-def _hazards_of_a_day(life_table: FloatArray | None, ages: FloatArray) -> FloatArray:
-    """Cumulative hazards of the next day of running; exponential lives, which have no table, are all equal."""
-    hazards = np.zeros(ages.size)
-    if life_table is not None:
-        _add_hazards(life_table, ages, 1440.0, hazards)
-    return hazards
-
-
-@entry
-def _add_hazards(table: FloatArray, ages: FloatArray, ahead: float, hazards: FloatArray) -> None:
+@compiled
+def _hazards_of_a_day(table: FloatArray, ages: FloatArray) -> FloatArray:
+    """Cumulative hazards of the next day of running."""
+    hazards = np.empty(ages.size)
     for i in range(ages.size):
-        hazards[i] += hazard_at(table, ages[i] + ahead) - hazard_at(table, ages[i])
+        hazards[i] = hazard_at(table, ages[i] + 1440.0) - hazard_at(table, ages[i])
+    return hazards
 
 
 def _racks_in_order(servers: Servers) -> IntArray:

@@ -6,18 +6,22 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.training import cluster_state as at
-from relfit.simulation.training.cluster_lists import (
-    add_last,
-    events_of,
-    n_active,
-    rack_is_down,
-    standbys_of,
-    take_first,
-)
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import enter, recover, stop_run
 from relfit.simulation.training.repair_events import give_back, submit
-from relfit.simulation.training.server_moves import active_server, change_class, leave, set_state, stand_by
+from relfit.simulation.training.server_moves import (
+    active_server,
+    add_last,
+    change_class,
+    events_of,
+    leave,
+    n_active,
+    rack_is_down,
+    set_state,
+    stand_by,
+    standbys_of,
+    take_first,
+)
 from relfit.simulation.training.training_events import plan_end
 
 

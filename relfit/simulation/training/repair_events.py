@@ -5,15 +5,23 @@ from __future__ import annotations
 import math
 
 from relfit.simulation.engine.event_heap import put
-from relfit.simulation.engine.random_streams import exponential, uniform
+from relfit.simulation.engine.random_streams import exponential, time_at, uniform
 from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.simulation.engine.repair_stages import HISTORIES
-from relfit.simulation.engine.time_tables import time_at
 from relfit.simulation.training import cluster_state as at
-from relfit.simulation.training.cluster_lists import add_last, ask, events_of, rack_is_down, standbys_of, take_first
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.policies import retires
-from relfit.simulation.training.server_moves import change_class, set_state, stand_by
+from relfit.simulation.training.server_moves import (
+    add_last,
+    ask,
+    change_class,
+    events_of,
+    rack_is_down,
+    set_state,
+    stand_by,
+    standbys_of,
+    take_first,
+)
 
 _DAY = 1440.0
 

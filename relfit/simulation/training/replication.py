@@ -15,10 +15,9 @@ from relfit.fitting.families.lognormal import Lognormal
 from relfit.fitting.families.rescaled import Rescaled
 from relfit.fitting.families.weibull import Weibull
 from relfit.simulation.engine.event_heap import EventHeap, empty_heap
-from relfit.simulation.engine.random_streams import new_streams
+from relfit.simulation.engine.random_streams import new_streams, remaining_table, time_table
 from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.repair_stages import HISTORIES, by_repairs
-from relfit.simulation.engine.time_tables import remaining_table, time_table
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
 from relfit.simulation.training.cluster_state import Change, ClusterState, JobRecord
@@ -248,9 +247,8 @@ def _select(state: ClusterState, policy: HostSelection) -> None:
     view = Servers(**columns, borrowed=servers["lent"] == at.BORROWED, idle=servers["state"] == at.IDLE)
     keys = np.asarray(policy(view, float(state.cluster.now)), dtype=np.float64)
     if keys.shape != view.idle.shape:
-        raise ArgumentError(
-            f"the host selection gives keys of shape {keys.shape}", remedy=f"give {len(servers)}, one per server"
-        )
+        what = f"the host selection gives keys of shape {keys.shape}"
+        raise ArgumentError(what, remedy=f"give {len(servers)}, one per server")
     able[:] = able[np.argsort(keys[able], kind="stable")]
     take_in_order(state, job)
 

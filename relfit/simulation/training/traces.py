@@ -13,15 +13,13 @@ from relfit.simulation.training.cluster_state import STATES
 from relfit.simulation.training.training_simulation import TrainingSimulation
 
 
-def _trace_of(result: TrainingSimulation) -> pd.DataFrame:
+def _trace_of(result: TrainingSimulation, replication: int | None = None) -> pd.DataFrame:
+    """The trace of all replications, or that of the servers in one of them."""
     if result.trace is None:
         raise ArgumentError("the simulation kept no trace", remedy="simulate with trace=True")
-    return result.trace
-
-
-def _servers_of(result: TrainingSimulation, replication: int) -> pd.DataFrame:
-    trace = _trace_of(result)
-    trace = trace[(trace["replication"] == replication) & (trace["server"] >= 0)]
+    if replication is None:
+        return result.trace
+    trace = result.trace[(result.trace["replication"] == replication) & (result.trace["server"] >= 0)]
     if trace.empty:
         raise ArgumentError(f"there is no replication {replication}", remedy="they are counted from 0")
     return trace
@@ -70,7 +68,7 @@ def states_over_time(result: TrainingSimulation, replication: int = 0) -> pd.Dat
     ArgumentError
         When the simulation kept no trace, or has no such replication.
     """
-    trace = _servers_of(result, replication)
+    trace = _trace_of(result, replication)
     table = pd.DataFrame(index=trace["minute"])
     before, after = (np.asarray(trace[name].cat.codes) for name in ("before", "after"))
     for code, state in enumerate(STATES, start=1):
@@ -104,7 +102,7 @@ def failure_log(result: TrainingSimulation, replication: int = 0, start: object 
     ArgumentError
         When the simulation kept no trace, or has no such replication.
     """
-    trace = _servers_of(result, replication)
+    trace = _trace_of(result, replication)
     servers = result.parameters.working_pool_size
     out = [name for name in STATES if name not in ("idle", "active", "standby", "spare")]
     before, after = (trace[name].isin(out).to_numpy() for name in ("before", "after"))

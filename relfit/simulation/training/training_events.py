@@ -8,22 +8,26 @@ from __future__ import annotations
 import math
 
 from relfit.simulation.engine.event_heap import pop
-from relfit.simulation.engine.random_streams import below, exponential, uniform
+from relfit.simulation.engine.random_streams import below, exponential, hazard_at, time_at, uniform
 from relfit.simulation.engine.records import entry, merged, part
-from relfit.simulation.engine.time_tables import hazard_at, time_at
 from relfit.simulation.training import cluster_state as at
-from relfit.simulation.training.cluster_lists import ask, events_of, n_active, roster_of, standbys_of, take_first
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import acquire, enter, look_for_hosts, recover, release, stop_run
 from relfit.simulation.training.repair_events import auto_ends, finish_repair, give_back, manual_ends, submit, wake
 from relfit.simulation.training.server_moves import (
     active_server,
+    ask,
     credit,
+    events_of,
     join,
     leave,
+    n_active,
     new_life,
     next_failure,
+    roster_of,
     set_state,
+    standbys_of,
+    take_first,
 )
 
 ENGINE_VERSION = 1
