@@ -12,11 +12,11 @@ from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import worker_number
 from relfit.base.numeric.levels import level_checked
+from relfit.fitting.estimators import method_named
 from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import resamples_checked
-from relfit.fitting.methods import method_named
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.log.lifedata import LifeData

@@ -9,8 +9,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
-from relfit.fitting import family_comparison as comparison
-from relfit.fitting.fits import Fits
+from relfit.fitting.fits import Fits, comparable
 
 if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit
@@ -102,7 +101,7 @@ def _p(fit: FamilyFit) -> tuple[float, float]:
 
 def _rejections(fits: Fits) -> dict[str, tuple[int, int]]:
     """Of each distribution, how many of the groups with enough failures are tested by Anderson-Darling and rejected."""
-    compared, out = comparison.comparable(fits.results), {}
+    compared, out = comparable(fits.results), {}
     for name, fit in fits.results.items():
         p = fit.tests.p[compared, fit.tests.tests.index("ad")]
         out[name] = (int(np.isfinite(p).sum()), int((np.nan_to_num(p, nan=1.0) < _ALPHA).sum()))
@@ -114,7 +113,7 @@ def _counted(tested: int, rejected: int) -> str:
 
 
 def _of_many(fits: Fits, sample: Fits) -> str:
-    compared = comparison.comparable(fits.results)
+    compared = comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
         return f"None of {len(fits):,} groups has enough failures to compare distributions."

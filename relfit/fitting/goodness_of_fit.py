@@ -214,17 +214,7 @@ def goodness_of(
             level[part] += (finite & (np.abs(values - here) <= slack)).sum(axis=1)
             count[part] += finite.any(axis=2).sum(axis=1)
 
-        replicate(
-            fit.family,
-            fit.parameter_array,
-            wanted & fit.ok,
-            lives,
-            times,
-            generator,
-            workers=workers,
-            look=look,
-            estimator=fit.estimator,
-        )
+        replicate(fit, wanted & fit.ok, times, generator, workers=workers, look=look)
     for i, test in enumerate(tests):
         rows = np.flatnonzero(open_[:, i] & (count > 0))
         # the chi-square statistic is a lattice: half of the replicates that tie with it count

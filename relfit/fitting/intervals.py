@@ -7,13 +7,11 @@ import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.numeric.levels import level_checked, normal_quantile
+from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.poisson import exponential_mean_interval
-from relfit.base.results import Interval
-from relfit.base.units import hours
 from relfit.fitting.bootstrap import replicate
-from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
-from relfit.fitting.interval_quantities import FitQuantity, quantity_named
+from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.interval_quantities import FitQuantity
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
 
@@ -27,55 +25,6 @@ KINDS = {
     "resample": "percentiles over replicates that draw each group's durations with replacement",
     "exact": "chi-square limits of the exponential, exact or, for observation that ended by the clock, conservative",
 }
-
-
-def interval_of(
-    fit: FamilyEstimates,
-    name: str,
-    at: float | str | None,
-    age: float | str | None,
-    kind: str,
-    level: float | None,
-    n_resamples: int,
-    rng: Seed,
-    terminated: str | None,
-    workers: int | None,
-) -> Interval:
-    """Interval of one quantity; `FamilyFit.interval` documents the arguments."""
-    level = level_checked(fit.level if level is None else level)
-    if kind not in KINDS:
-        raise ArgumentError(f"no interval of kind {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
-    if terminated not in (None, "time", "failure"):
-        raise ArgumentError(f"terminated={terminated!r} is not known", remedy="use 'time' or 'failure'")
-    if terminated is not None and kind != "exact":
-        what = "only exact intervals depend on how observation was terminated"
-        raise ArgumentError(what, remedy=Remedy("use kind='exact'", "use --kind exact"))
-    quantity = quantity_named(name, fit.family, at, age)
-    codes = fit.status.copy()
-    if kind == "exact":
-        low, high = exact_limits(fit, quantity, level, terminated)
-    elif kind in ("bootstrap", "resample"):
-        low, high, few = _percentiles(fit, quantity, level, n_resamples, rng, kind == "resample", workers)
-        codes[few & fit.ok] = "few_replicates"
-    elif fit.method != MAXIMUM_LIKELIHOOD:
-        raise ArgumentError(
-            f"{kind} intervals need maximum likelihood, these fits come from {fit.method}",
-            remedy=Remedy("use kind='bootstrap'", "use --kind bootstrap"),
-        )
-    else:
-        low, high = (wald_limits if kind == "wald" else _profile)(fit, quantity, level)
-    open_low, open_high = low == quantity.range[0], high == quantity.range[1]
-    failed = fit.ok & (np.isnan(low) | np.isnan(high)) & (codes == "ok")
-    codes[fit.ok & open_low & (codes == "ok")] = "open_low"
-    codes[fit.ok & open_high & (codes == "ok")] = "open_high"
-    codes[fit.ok & open_low & open_high] = "open"
-    codes[failed] = "not_defined" if kind == "wald" else "not_converged"
-    where = None if quantity.at is None else np.array([quantity.at])
-    estimate = quantity.value(fit.distribution)
-    if kind == "exact":  # without a failure the likelihood is largest at rate zero
-        estimate = np.where(codes == "all_censored", quantity.value(fit.family.unchecked(0.0)), estimate)
-    shown = name if age is None else f"{name} from age {hours(age):g}"
-    return Interval(shown, kind, level, where, estimate, low, high, codes, fit.groups, fit.name)
 
 
 def exact_limits(
@@ -98,7 +47,7 @@ def exact_limits(
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def _percentiles(
+def percentile_limits(
     fit: FamilyEstimates,
     quantity: FitQuantity,
     level: float,
@@ -107,18 +56,9 @@ def _percentiles(
     resample: bool,
     workers: int | None,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    drawn = replicate(
-        fit.family,
-        fit.parameter_array,
-        fit.ok,
-        fit.lives,
-        n_resamples,
-        rng,
-        resample=resample,
-        workers=workers,
-        estimator=fit.estimator,
-    )
-    values = quantity.value(fit.family.unchecked(*np.moveaxis(drawn.parameters, -1, 0)))
+    """Percentiles over the estimates of replicates, and where too few of them could be fitted."""
+    drawn = replicate(fit, fit.ok, n_resamples, rng, resample=resample, workers=workers)
+    values = quantity.value(fit.family.unchecked(*np.moveaxis(drawn, -1, 0)))
     count = (~np.isnan(values)).sum(axis=1)
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows = np.flatnonzero(count > 0)
@@ -149,7 +89,8 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
     return out[0], out[1]
 
 
-def _profile(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
+def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the profile likelihood, for parts of the groups in turn."""
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free
     drop = 0.5 * normal_quantile(level) ** 2

@@ -194,23 +194,9 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
         family, lives.take(used.tolist()), mode, mean, np.clip(scatter, 0.1, 3.0)
     )
 
-    def spread(values: FloatArray) -> FloatArray:
-        """Values of the used groups for all groups."""
-        out = np.full((lives.n_groups, *values.shape[1:]), np.nan)
-        out[used] = values
-        return out
-
+    of_groups = []
     shrinkage = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
-    return PooledFit(
-        family,
-        lives,
-        own.parameters,
-        spread(family.from_free(free)),
-        spread(shrinkage),
-        spread(free),
-        spread(posterior),
-        fleet_mean,
-        fleet_covariance,
-        level,
-        converged,
-    )
+    for values in (family.from_free(free), shrinkage, free, posterior):  # of the used groups, for all groups
+        of_groups.append(np.full((lives.n_groups, *values.shape[1:]), np.nan))
+        of_groups[-1][used] = values
+    return PooledFit(family, lives, own.parameters, *of_groups, fleet_mean, fleet_covariance, level, converged)
