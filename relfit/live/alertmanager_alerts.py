@@ -10,8 +10,7 @@ import pandas as pd
 from relfit.base.text import on_one_line
 from relfit.live.live_records import Alarm
 from relfit.live.prometheus_metrics import escaped
-from relfit.live.sources.source_base import missing_extra
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import SourceError, of_extra
 
 _STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
 _SECONDS = 30.0
@@ -67,10 +66,7 @@ def _labels(alarm: Alarm, fleet: str) -> dict[str, str]:
 
 def _request(method: str, place: str, **content: Any) -> Any:
     """The answer of Alertmanager to a GET, parsed from JSON; None to a POST."""
-    try:
-        import requests
-    except ImportError:
-        raise missing_extra("requests") from None
+    requests = of_extra("requests")
     try:
         answer = requests.request(method, place, timeout=_SECONDS, **content)
         if answer.status_code == 200:

@@ -1,9 +1,10 @@
-"""The results of a round as metrics: a text file for the textfile collector of Prometheus' node exporter."""
+"""The results of a round as metrics for Prometheus' node exporter, and the dashboard of Grafana that shows them."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -128,3 +129,18 @@ def _labels(labels: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """A text between the quotes of a label, in a file of metrics as in a filter of alerts."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def write_dashboard(path: str | Path) -> None:
+    """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dashboard(Path(folder, "relfit.json"))
+    ...     json.loads(Path(folder, "relfit.json").read_text())["title"]
+    'relfit watch'
+    """
+    with complete(Path(path)) as part:
+        part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())

@@ -86,23 +86,10 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         looked = alarms is not None or not store.size
         still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
         raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
-        result = Round(
-            settings.fleet,
-            made,
-            store.size,
-            int(sources["new"].sum()),
-            store.rejected(),
-            sources,
-            looked,
-            in_zone(store.open_alarms(), settings.timezone),
-            raised,
-            over,
-            forecasts,
-            (),
-            tuple(each[0] for each in gone),
-            problems,
-            undone,
-        )
+        numbers = store.size, int(sources["new"].sum()), store.rejected()
+        changes = in_zone(store.open_alarms(), settings.timezone), raised, over
+        told = tuple(each[0] for each in gone), problems, undone
+        result = Round(settings.fleet, made, *numbers, sources, looked, *changes, forecasts, (), *told)
         say("writing", 0.9)
         written, failed = write_outputs(settings, result, study, before, store)
         result = replace(result, written=written, problems=(*problems, *failed), undone=(*undone, *failed))
@@ -180,20 +167,8 @@ def watch_status(settings: WatchSettings) -> WatchStatus:
         When there is no store yet, or it cannot be opened.
     """
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env, read_only=True) as store:
-        table = store.sources().reindex([source.title for source in settings.sources])
-        sources = pd.DataFrame(
-            {
-                "source": table.index,
-                "last_asked": table["asked_at"].to_numpy(),
-                "last_new": table["gave_at"].to_numpy(),
-                "failure": table["failure"].fillna("not asked yet").to_numpy(),
-            }
-        )
-        return WatchStatus(
-            settings.fleet,
-            store.size,
-            store.rejected(),
-            sources,
-            in_zone(store.open_alarms(), settings.timezone),
-            store.last_round(),
-        )
+        table = store.sources().reindex(pd.Index([source.title for source in settings.sources], name="source"))
+        sources = table.reset_index()[["source", "asked_at", "gave_at", "failure"]].fillna({"failure": "not asked yet"})
+        sources = sources.rename(columns={"asked_at": "last_asked", "gave_at": "last_new"})
+        alarms = in_zone(store.open_alarms(), settings.timezone)
+        return WatchStatus(settings.fleet, store.size, store.rejected(), sources, alarms, store.last_round())

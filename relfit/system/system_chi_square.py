@@ -178,20 +178,9 @@ def chi_square(
             f"{expected.size} bins leave no degree of freedom beside {estimated} parameters", remedy="use more bins"
         )
     p = special.chdtrc(np.array([degrees, expected.size - 1]), statistic)
-    return SystemChiSquare(
-        edges,
-        observed,
-        expected,
-        contributions,
-        statistic,
-        int(estimated),
-        degrees,
-        float(p[0]),
-        float(p[1]),
-        float(special.chdtri(degrees, alpha)),
-        alpha,
-        int((hours == 0.0).sum()),
-    )
+    of_bins = edges, observed, expected, contributions
+    critical, zeros = float(special.chdtri(degrees, alpha)), int((hours == 0.0).sum())
+    return SystemChiSquare(*of_bins, statistic, int(estimated), degrees, *map(float, p), critical, alpha, zeros)
 
 
 def _edges(n: int, system: System, bins: int | npt.ArrayLike | None, estimated: int) -> FloatArray:

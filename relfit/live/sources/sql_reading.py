@@ -11,8 +11,7 @@ import pandas as pd
 
 from relfit.base.errors import RelfitError
 from relfit.base.text import on_one_line
-from relfit.live.sources.source_base import missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import SourceError, missing_extra, password_from
 
 _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "mariadb": "mariadb+pymysql"}
 _MOST_ROWS = 20_000_000

@@ -17,8 +17,7 @@ from relfit.io import read
 from relfit.io.table_mapping import TableMapping
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
-from relfit.live.sources.source_base import Located, SourceBase, missing_extra, without_password
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import Located, SourceBase, SourceError, of_extra, without_password
 from relfit.live.sources.sql_reading import query_rows
 
 _FILES = ("sqlite:///", "duckdb:///")
@@ -83,10 +82,7 @@ class SqlSource(SourceBase):
         return query_rows(self.url, self.query, given, password_env=self.password_env, timeout=self.timeout)
 
     def _of_duckdb(self, moment: object) -> pd.DataFrame:
-        try:
-            import duckdb
-        except ImportError:
-            raise missing_extra("duckdb") from None
+        duckdb = of_extra("duckdb")
         given = {"since": moment} if ":since" in self.query else None
         try:
             with duckdb.connect(self.url.removeprefix("duckdb:///"), read_only=True) as connection:

@@ -314,23 +314,13 @@ def completion_time(
         values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in drawn])
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
+    counted = convention == "exact" or job.checkpoint is None
+    failures = _failures(first, later, job, length, once) if counted else math.nan
+    lost = float(system.mttf()) if convention == "paper" else float(once.lost[0])
+    status = "ok" if log_expected < _LARGEST else "never"
+    expected = log_expected, math.exp(-float(once.hazard[0])), failures, lost, status
     return CompletionTime(
-        size=nodes,
-        job=job,
-        length=length,
-        log_expected=log_expected,
-        success=math.exp(-float(once.hazard[0])),
-        failures=_failures(first, later, job, length, once)
-        if convention == "exact" or job.checkpoint is None
-        else math.nan,
-        lost=float(system.mttf()) if convention == "paper" else float(once.lost[0]),
-        status="ok" if log_expected < _LARGEST else "never",
-        convention=convention,
-        after_failure=after_failure,
-        low=low,
-        high=high,
-        level=level,
-        lives=(first, later),
+        nodes, job, length, *expected, convention, after_failure, low, high, level, lives=(first, later)
     )
 
 
