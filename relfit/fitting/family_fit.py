@@ -21,8 +21,14 @@ from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
 from relfit.fitting.field_forecast import FailuresAhead, failures_ahead
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
-from relfit.fitting.interval_quantities import quantity_named
-from relfit.fitting.intervals import KINDS, exact_limits, likelihood_limits, percentile_limits, wald_limits
+from relfit.fitting.intervals import (
+    KINDS,
+    exact_limits,
+    likelihood_limits,
+    percentile_limits,
+    quantity_named,
+    wald_limits,
+)
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData

@@ -19,9 +19,8 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, duration, percent
-from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.estimates import FamilyEstimates, drawn_parameters
 from relfit.fitting.families import Family
-from relfit.fitting.posterior import drawn_parameters
 from relfit.log.lifedata import LifeData
 
 _VALUES = 2_000_000  # draws times lives at a time

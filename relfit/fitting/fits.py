@@ -18,7 +18,7 @@ from relfit.fitting.competing import CompetingFit, causes_in_series
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import family_named
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.interval_quantities import QUANTITIES, no_quantity
+from relfit.fitting.intervals import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
 

@@ -194,9 +194,12 @@ def pool(family: type[Family], lives: LifeData, level: float = 0.95, workers: in
         family, lives.take(used.tolist()), mode, mean, np.clip(scatter, 0.1, 3.0)
     )
 
-    of_groups = []
-    shrinkage = np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0)
-    for values in (family.from_free(free), shrinkage, free, posterior):  # of the used groups, for all groups
-        of_groups.append(np.full((lives.n_groups, *values.shape[1:]), np.nan))
-        of_groups[-1][used] = values
-    return PooledFit(family, lives, own.parameters, *of_groups, fleet_mean, fleet_covariance, level, converged)
+    def spread(values: FloatArray) -> FloatArray:
+        """Values of the used groups for all groups."""
+        out = np.full((lives.n_groups, *values.shape[1:]), np.nan)
+        out[used] = values
+        return out
+
+    shrinkage = spread(np.clip(np.diagonal(share, axis1=1, axis2=2), 0.0, 1.0))
+    nodes = own.parameters, spread(family.from_free(free)), shrinkage, spread(free), spread(posterior)
+    return PooledFit(family, lives, *nodes, fleet_mean, fleet_covariance, level, converged)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,14 +15,19 @@ from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
 from relfit.base.text import on_one_line
 from relfit.base.units import instant
+from relfit.base.writing import complete
+from relfit.fleet.calibration.files import write_parameters
 from relfit.fleet.surveillance import scored
+from relfit.live._day_page import day_page
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
+from relfit.live.alertmanager_alerts import post_alerts
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
+from relfit.live.prometheus_metrics import write_metrics
 from relfit.live.silent_sources import SHARE, source_alarms
+from relfit.live.slurm_actions import write_slurm
 from relfit.live.sources import SourceBase
-from relfit.live.watch_outputs import write_outputs
 from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings
 from relfit.study import Study
@@ -91,7 +99,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         told = tuple(each[0] for each in gone), problems, undone
         result = Round(settings.fleet, made, *numbers, sources, looked, *changes, forecasts, (), *told)
         say("writing", 0.9)
-        written, failed = write_outputs(settings, result, study, before, store)
+        written, failed = _write_outputs(settings, result, study, before, store)
         result = replace(result, written=written, problems=(*problems, *failed), undone=(*undone, *failed))
         store.save_round(made, result.to_dict())
     return result
@@ -172,3 +180,39 @@ def watch_status(settings: WatchSettings) -> WatchStatus:
         sources = sources.rename(columns={"asked_at": "last_asked", "gave_at": "last_new"})
         alarms = in_zone(store.open_alarms(), settings.timezone)
         return WatchStatus(settings.fleet, store.size, store.rejected(), sources, alarms, store.last_round())
+
+
+def _write_outputs(
+    settings: WatchSettings, result: Round, study: Study | None, previous: Sequence[Alarm], store: FleetStore
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write the outputs of the settings; returns where they went, and what could not be written."""
+    outputs, alarms, made = settings.outputs, result.alarms, result.made
+    writing: list[tuple[str | None, Callable[[str], object]]] = [
+        (outputs.metrics, lambda place: write_metrics(alarms, study, place, fleet=settings.fleet, now=made)),
+        (outputs.alertmanager, lambda place: post_alerts(alarms, place, fleet=settings.fleet, now=made)),
+        (outputs.slurm, lambda place: write_slurm(alarms, study, place)),
+        (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
+    ]
+    if study is not None:  # no page without records
+        page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
+        page = partial(page, notes=result.findings[1 + len(alarms) :])
+        writing += [
+            (outputs.page, page),
+            (outputs.params, lambda place: write_parameters(study.parameters, Path(place))),
+        ]
+    written, problems = [], []
+    for place, write in writing:
+        if place is None:
+            continue
+        try:
+            write(place)
+        except (RelfitError, OSError) as error:
+            problems.append(f"{place} was not written: {error}")
+        else:
+            written.append(place)
+    return tuple(written), tuple(problems)
+
+
+def _write_json(document: dict[str, object], path: Path) -> None:
+    with complete(path) as part:
+        part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")

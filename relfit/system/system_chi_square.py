@@ -177,10 +177,10 @@ def chi_square(
         raise ArgumentError(
             f"{expected.size} bins leave no degree of freedom beside {estimated} parameters", remedy="use more bins"
         )
-    p = special.chdtrc(np.array([degrees, expected.size - 1]), statistic)
     of_bins = edges, observed, expected, contributions
     critical, zeros = float(special.chdtri(degrees, alpha)), int((hours == 0.0).sum())
-    return SystemChiSquare(*of_bins, statistic, int(estimated), degrees, *map(float, p), critical, alpha, zeros)
+    p, p_upper = special.chdtrc(np.array([degrees, expected.size - 1]), statistic).tolist()
+    return SystemChiSquare(*of_bins, statistic, int(estimated), degrees, p, p_upper, critical, alpha, zeros)
 
 
 def _edges(n: int, system: System, bins: int | npt.ArrayLike | None, estimated: int) -> FloatArray:

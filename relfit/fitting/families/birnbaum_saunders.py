@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
-from relfit.fitting.families.base import ShapeScale, log_moments
+from relfit.fitting.families.base import ShapeScale, log_moments, spread_table
 from relfit.fitting.families.distribution import normal_quantile_of_hazard
 from relfit.fitting.families.lognormal import NormalScore
-from relfit.fitting.families.moments import spread_table
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 

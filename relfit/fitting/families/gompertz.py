@@ -9,9 +9,8 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arrays import FloatArray
-from relfit.fitting.families.base import Family, log_moments
+from relfit.fitting.families.base import Family, log_moments, spread_table
 from relfit.fitting.families.distribution import log_cdf_of_hazard
-from relfit.fitting.families.moments import spread_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)

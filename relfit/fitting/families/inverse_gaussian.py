@@ -10,9 +10,8 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.base.numeric.quadrature import gauss_legendre
-from relfit.fitting.families.base import Family, log_moments
+from relfit.fitting.families.base import Family, log_moments, spread_table
 from relfit.fitting.families.distribution import log_one_minus_exp, log_sum
-from relfit.fitting.families.moments import spread_table
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _TWO_OVER_ROOT_PI = 1.1283791670955126

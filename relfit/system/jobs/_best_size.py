@@ -358,10 +358,10 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
     """Expected completion times on these numbers of the first nodes of one order."""
     curve = judged.expected(system, order, sizes)
     some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
-    by_size = (sizes, curve.lengths, curve.log_expected, np.exp(-curve.hazard), curve.lost, curve.every)
-    best, how = int(np.count_nonzero(some[:place])), (judged.rule, judged.convention, judged.after_failure)
-    computed = [values[some] for values in by_size]
-    return BestSize(system, judged.job, *computed, order, best, *how, horizon, restarts=curve.restart[some])
+    computed = sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some]
+    costs, how = (curve.lost[some], curve.every[some]), (judged.rule, judged.convention, judged.after_failure)
+    best, restarts = int(np.count_nonzero(some[:place])), curve.restart[some]
+    return BestSize(system, judged.job, *computed, *costs, order, best, *how, horizon, restarts=restarts)
 
 
 def _with_limits(best: BestSize, judged: Judged, level: float, n_draws: int, rng: Seed) -> BestSize:
