@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -20,8 +21,6 @@ from relfit.fitting.goodness_of_fit import resamples_checked
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.log.lifedata import LifeData
-
-_HOW = ("families", "method", "bias_correction", "level", "n_resamples", "rng", "workers")
 
 
 def fit(
@@ -97,34 +96,25 @@ def fit(
     workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
     if is_dask(data):
         of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
-        return fit_partitions(  # type: ignore[return-value]
-            data,
-            _summary,
-            families=families,
-            method=method,
-            bias_correction=bias_correction,
-            level=level,
-            rng=rng,
-            n_resamples=0 if n_resamples == "auto" else n_resamples,
-            workers=workers or 1,
-            **{"by": (), **columns, **of_rows},
-        )
+        how = {"families": families, "method": method, "bias_correction": bias_correction, "level": level, "rng": rng}
+        how |= {"n_resamples": 0 if n_resamples == "auto" else n_resamples, "workers": workers or 1}
+        summary = partial(_summary, how)
+        return fit_partitions(data, summary, **{"by": (), **columns, **of_rows})  # type: ignore[return-value]
     data = lives_of(data, observed, entry, by, **columns)
     names = _names(families)
     level = level_checked(level)
-    how, estimator = method_named(method, bias_correction)
+    title, estimator = method_named(method, bias_correction)
     results: dict[str, FamilyFit] = {}
     for name in names:
         family = family_named(name)
         results[name] = FamilyFit(
-            family, data, estimator(family, data, workers), level, how, estimator, n_resamples, rng
+            family, data, estimator(family, data, workers), level, title, estimator, n_resamples, rng
         )
     return Fits(data, results, level)
 
 
-def _summary(table: pd.DataFrame, **options: Any) -> pd.DataFrame:
+def _summary(how: dict[str, Any], table: pd.DataFrame, **options: Any) -> pd.DataFrame:
     """What runs on each partition of a Dask table."""
-    how = {name: options.pop(name) for name in _HOW}
     return fit(LifeData.from_frame(table, **options), **how).summary()
 
 

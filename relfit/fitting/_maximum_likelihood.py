@@ -67,13 +67,7 @@ def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:
     return codes
 
 
-def _by_group(
-    ufunc: np.ufunc,
-    values: npt.NDArray[np.generic],
-    starts: npt.NDArray[np.int64],
-    sizes: npt.NDArray[np.int64],
-    empty: float,
-) -> npt.NDArray[np.float64]:
+def _by_group(ufunc: np.ufunc, values: FloatArray, starts: IntArray, sizes: IntArray, empty: float) -> FloatArray:
     out = np.full(sizes.size, empty, dtype=np.float64)
     filled = sizes > 0
     if filled.any():

@@ -41,14 +41,8 @@ def spread_out(lives: LifeData) -> LifeData:
     rows = np.repeat(np.arange(lives.durations.size), lives.weights)
     sizes = np.bincount(lives.group_codes(), lives.weights, lives.n_groups).astype(np.int64)
     further = {name: values[rows] for name, values in lives.further().items() if name != "weights"}
-    return LifeData(
-        lives.durations[rows],
-        lives.observed[rows],
-        offsets_of(sizes),
-        lives.groups,
-        lives.measure,
-        **further,
-    )
+    durations, observed = lives.durations[rows], lives.observed[rows]
+    return LifeData(durations, observed, offsets_of(sizes), lives.groups, lives.measure, **further)
 
 
 def _parametric(

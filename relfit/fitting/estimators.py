@@ -64,14 +64,8 @@ def plain_part(lives: LifeData, without: BoolArray) -> LifeData:
     """The lives as observed or right-censored, with weights; groups in `without` are emptied by weights of zero."""
     code = lives.group_codes()
     weights = np.ones(code.size, dtype=np.int64) if lives.weights is None else lives.weights
-    return LifeData(
-        lives.durations,
-        lives.observed,
-        lives.offsets,
-        lives.groups,
-        lives.measure,
-        weights=np.where(without[code], 0, weights),
-    )
+    weights = np.where(without[code], 0, weights)
+    return LifeData(lives.durations, lives.observed, lives.offsets, lives.groups, lives.measure, weights=weights)
 
 
 def _existence(family: type[Family], lives: LifeData) -> Codes:

@@ -103,14 +103,8 @@ class _Running:
         code = lives.group_codes()[runs]
         stationary = np.zeros(code.size, np.bool_) if lives.stationary is None else lives.stationary[runs]
         weight = np.ones(code.size, np.int64) if lives.weights is None else lives.weights[runs]
-        return cls(
-            family,
-            code,
-            lives.durations[runs],
-            stationary,
-            weight,
-            offsets_of(np.bincount(code, minlength=lives.n_groups)),
-        )
+        offsets = offsets_of(np.bincount(code, minlength=lives.n_groups))
+        return cls(family, code, lives.durations[runs], stationary, weight, offsets)
 
     def by_group(self, values: npt.NDArray[np.number]) -> FloatArray:
         """Sums over the units of each group, shape (draws, units) to (draws, groups)."""

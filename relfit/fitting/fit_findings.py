@@ -69,7 +69,8 @@ def _of_one(fits: Fits) -> str:
         near = max(chances, key=lambda name: chances[name])
         if chances[near] >= _ALPHA:
             return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])})."
-        near = min(ok, key=lambda name: _distance(fits[name]))
+        distances = {name: fits[name].tests.statistic[0, fits[name].tests.tests.index("ad")] for name in ok}
+        near = min(ok, key=lambda name: float(np.nan_to_num(distances[name], nan=np.inf)))
         other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
         return f"No distribution fits: {rejected}{other}."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
@@ -84,11 +85,6 @@ def _mean(fit: FamilyFit) -> str:
 def _source(fit: FamilyFit) -> Any:
     """Where the p-value of Anderson-Darling comes from in every group."""
     return fit.tests.source[:, fit.tests.tests.index("ad")]
-
-
-def _distance(fit: FamilyFit) -> float:
-    """Anderson-Darling statistic; infinite where not defined."""
-    return float(np.nan_to_num(fit.tests.statistic[0, fit.tests.tests.index("ad")], nan=np.inf))
 
 
 def _p(fit: FamilyFit) -> tuple[float, float]:

@@ -55,13 +55,8 @@ class _Held:
         return np.asarray(rest, dtype=np.int64)
 
     def take(self, positions: IntArray) -> _Held:
-        return _Held(
-            self.objective.take(positions),
-            self.quantity,
-            self.value[positions],
-            self.start[positions],
-            self.solved[positions],
-        )
+        rows = self.value[positions], self.start[positions], self.solved[positions]
+        return _Held(self.objective.take(positions), self.quantity, *rows)
 
     def points(self, others: FloatArray) -> FloatArray:
         """Free coordinates with the quantity at its value, for the others, shape (trials, groups, k - 1)."""

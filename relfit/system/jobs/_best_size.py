@@ -141,28 +141,18 @@ class BestSize(Result):
         return completion_time(system, job, size=nodes, convention=how[0], after_failure=how[1])
 
     @property
-    def _chosen_every(self) -> float:
-        """The best interval at the best size if the job does not set it; else NaN."""
-        plan = self.job.checkpoint
-        return np.nan if plan is None or plan.every is not None else float(self.checkpoint_every[self.place])
-
-    @property
     def headline(self) -> str:
         """The best number of nodes and the expected time on them."""
         if not self.best_expected < CENTURY:
             text = "On no number of nodes will the job finish within a century: failures come too often for its length"
             return text + ("." if self.job.checkpoint is not None else "; take checkpoints.")
-        text = (
-            f"Best on {count(self.best, 'node')}"
-            + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")
-            + (
-                f", with a checkpoint every {duration(every)} of work"
-                if np.isfinite(every := self._chosen_every)
-                else ""
-            )
-            + f": {number(self.best_expected, 4)} h expected, "
-            f"{number(float(self.lengths[self.place]), 4)} h without failures"
-        )
+        text = f"Best on {count(self.best, 'node')}"
+        text += f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else ""
+        every, plan = float(self.checkpoint_every[self.place]), self.job.checkpoint
+        if plan is not None and plan.every is None and np.isfinite(every):
+            text += f", with a checkpoint every {duration(every)} of work"
+        text += f": {number(self.best_expected, 4)} h expected, "
+        text += f"{number(float(self.lengths[self.place]), 4)} h without failures"
         if self.status == "all":
             text += "; that is all of them, and more might be better"
         if self.best_limits is not None and self.level is not None:
