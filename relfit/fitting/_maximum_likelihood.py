@@ -117,14 +117,7 @@ def maximum_likelihood(family: type[Family], lives: LifeData, workers: int | Non
     """Fit one distribution to every group: Newton's method from one or several starting values.
 
     The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
-    intervals and right truncation.
-
-    Parameters
-    ----------
-    family : type
-        A subclass of `Family`.
-    workers : int, optional
-        Threads; does not change the numbers.
+    intervals and right truncation. The number of threads does not change the numbers.
     """
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)

@@ -155,16 +155,10 @@ def replicate(
 ) -> FloatArray:
     """Estimates of the family of a fit, by its estimator, on replicates of the chosen ones of its groups.
 
-    An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without `resample`.
-
-    Parameters
-    ----------
-    resample : bool
-        Draw lives with replacement instead of from the fitted distribution.
-    workers : int, optional
-        Threads; does not change the numbers.
-    look : callable, optional
-        Called with the positions of the groups, their replicates and the estimates of each block.
+    With `resample` lives are drawn with replacement, instead of from the fitted distribution. `look` is called with the
+    positions of the groups, their replicates and the estimates of each block. The number of threads does not change the
+    numbers. An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without
+    `resample`.
     """
     if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")

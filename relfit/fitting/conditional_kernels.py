@@ -36,17 +36,10 @@ def suited(lives: LifeData) -> bool:
 def maximise_conditional(
     name: str, lives: LifeData, start: FloatArray | None = None, groups: IntArray | None = None
 ) -> Maximum:
-    """Search some groups; ``converged`` and ``edge`` are both false where the search failed.
+    """Search some groups of `suited` lives; ``converged`` and ``edge`` are both false where the search failed.
 
-    Parameters
-    ----------
-    name : {"weibull", "gamma", "lognormal"}
-    lives : LifeData
-        `suited`.
-    start : ndarray, shape (groups, 2), optional
-        Free coordinates. Only lives without truncation and unknown ages, whose likelihood has one maximum, need none.
-    groups : ndarray of int, optional
-        Their positions, rising; all when left out.
+    `start` has free coordinates, shape (groups, 2): only lives without truncation and unknown ages, whose likelihood
+    has one maximum, need none. `groups` are positions, rising; all when left out.
     """
     groups = np.arange(lives.n_groups) if groups is None else groups
     best = Maximum.unsettled(np.full((groups.size, 2), np.nan) if start is None else start)

@@ -23,15 +23,10 @@ _SPLITS = {
 
 
 def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
-    """Parameters that EM reaches from several splits, shape (starts, groups, k).
+    """Parameters that EM reaches from several splits of observed or right-censored lives, shape (starts, groups, k).
 
-    Parameters
-    ----------
-    family : type
-        A mixture whose phases are exponential or Weibull; its parameters are the weights of all phases but the last,
-        and then those of each phase.
-    lives : LifeData
-        Observed or right-censored; a group needs a failure above zero.
+    The phases are exponential or Weibull; the parameters are the weights of all phases but the last, and then those of
+    each phase. A group needs a failure above zero.
     """
     example = family.unchecked(*np.ones(len(family.parameter_names()))).phases()
     weibull = isinstance(example[0][1], Weibull)

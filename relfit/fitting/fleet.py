@@ -92,25 +92,11 @@ def fit_fleet(
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool]:
     """Fit the distribution over a fleet by maximum marginal likelihood.
 
-    Parameters
-    ----------
-    lives : LifeData
-        Each group with a life, and a likelihood above zero.
-    mode : ndarray, shape (groups, k)
-        Free coordinates from which the search in each group starts.
-    mean, deviation : ndarray, shape (k,)
-        Of the distribution over the fleet, to start from.
-
-    Returns
-    -------
-    mean, covariance : ndarray, shape (k,) and (k, k)
-        Of the distribution over the fleet.
-    free, posterior : ndarray, shape (groups, k) and (groups, k, k)
-        Mean and covariance of every node's posterior, the uncertainty of that distribution included.
-    share : ndarray, shape (groups, k, k)
-        Of the fleet's mean in the mean of each posterior, the distribution over the fleet taken as known.
-    converged : bool
-        Whether another Newton step would gain less than 0.01 in the log-likelihood.
+    Each group needs a life, and a likelihood above zero. The search starts from `mode`, free coordinates (groups, k),
+    and from `mean` and `deviation` (k,) of the distribution over the fleet. Returned are mean and covariance of this
+    distribution; mean and covariance of every node's posterior, its uncertainty included; the share of the fleet's mean
+    in the mean of each posterior, shape (groups, k, k), the distribution over the fleet taken as known; and whether
+    another Newton step would gain less than 0.01.
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)

@@ -66,19 +66,11 @@ class FitQuantity:
 def quantity_named(
     name: str, family: type[Family], at: float | str | None, age: float | str | None = None
 ) -> FitQuantity:
-    """The quantity `name` of `family`.
+    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter.
 
-    An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at` or `age`, a time
-    that is not above zero, and several of them.
-
-    Parameters
-    ----------
-    name : str
-        One of `QUANTITIES` or a parameter of the family.
-    at : float or duration, optional
-        The probability of a quantile; the time of a reliability or a hazard.
-    age : float or duration, optional
-        Of a reliability: the age from which the time runs.
+    `at` is the probability of a quantile, or the time of a reliability or a hazard; `age` that from which the time of a
+    reliability runs. An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`
+    or `age`, a time that is not above zero, and several of them.
     """
     names = family.parameter_names()
     if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]

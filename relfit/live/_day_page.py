@@ -37,24 +37,9 @@ def day_page(
 ) -> Path:
     """Write the page of the day: one HTML file that needs no network. Texts of records are shown as plain text.
 
-    Parameters
-    ----------
-    study : Study
-        Of all stored records.
-    alarms, previous : sequence of Alarm
-        Those of this round, and of the round before.
-    forecasts : pandas.DataFrame
-        Those made so far, scored (`relfit.live.scored`).
-    path : str or Path
-    fleet, made : str and pandas.Timestamp, optional
-        For the title; by default the systems of the log and its end.
-    notes : sequence of str
-        What else the round says.
-
-    Raises
-    ------
-    ArgumentError
-        When the file cannot be written.
+    The study is of all stored records; `alarms` are of this round, `previous` of the one before; `forecasts` are all
+    made so far, scored (`relfit.live.scored`). `fleet` and `made` make the title, by default the systems of the log and
+    its end; `notes` are what else the round says.
     """
     former, now = {alarm.key: alarm for alarm in previous}, {alarm.key for alarm in alarms}
     before = {alarm.key for alarm in alarms if alarm.key in former and not alarm.follows(former[alarm.key])}

@@ -145,16 +145,7 @@ def _episode(
 
 
 def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
-    """Alarms of counts far outside their forecast, one of each system at a time.
-
-    Parameters
-    ----------
-    forecasts : pandas.DataFrame
-        Scored: ``made``, ``system``, ``horizon_hours``, ``mean``, ``lower``, ``upper``, ``level``, ``happened``.
-    allowed : float
-        False alarms per year.
-    now : pandas.Timestamp
-    """
+    """Alarms of counts far outside their forecast, one of each system at a time, `allowed` false ones per year."""
     out: list[Episode] = []
     for system, run, until in missed_counts(forecasts, allowed, now):
         row, name = run.iloc[-1], system_named(system)
@@ -198,16 +189,8 @@ def bursts(log: FailureLog) -> list[Alarm]:
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
     """Alarms of parts that may run short within their lead time, one part per failure.
 
-    Parameters
-    ----------
-    log : FailureLog
-    stock : mapping
-        By cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days).
-
-    Raises
-    ------
-    ArgumentError
-        For what is not a number of parts.
+    The stock has by cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days); an
+    `ArgumentError` for anything else.
     """
     out, now = [], log.window.end
     for name, value in stock.items():

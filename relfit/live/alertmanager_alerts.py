@@ -19,22 +19,8 @@ _SECONDS = 30.0
 def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
     """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet whose alarms are over.
 
-    Names and texts are sent as JSON data: labels and annotations of an alert. A login comes from ``~/.netrc``.
-
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    url : str
-        As ``http://localhost:9093``.
-    fleet : str
-        A label of every alert; alerts of other fleets are not changed.
-    now : pandas.Timestamp, optional
-        By default the current time.
-
-    Raises
-    ------
-    SourceError
-        When Alertmanager cannot be reached or refuses them.
+    Names and texts are sent as JSON data: labels and annotations of an alert. A login comes from ``~/.netrc``. Alerts
+    of other fleets are not changed. A `SourceError` when Alertmanager cannot be reached or refuses them.
     """
     at = now or pd.Timestamp.now(tz="UTC")
     alerts = [

@@ -26,22 +26,10 @@ _TEXTS = ("system", "node", "cause", "scope", "unit")
 def stored_log(
     database: Database, *, nodes: int | Sequence[str] | None, timezone: str, until: pd.Timestamp | None = None
 ) -> FailureLog:
-    """All records of a store.
+    """All records of a store; a `DataError` when there is none yet.
 
-    Parameters
-    ----------
-    database : Database
-    nodes : int or sequence of str, optional
-        The number of nodes, or their names, where no source lists them.
-    timezone : str
-        Zone of the log's local times.
-    until : pandas.Timestamp, optional
-        The nodes were observed until then at least, with or without records.
-
-    Raises
-    ------
-    DataError
-        When there is no record yet.
+    `nodes` is the number of nodes, or their names, where no source lists them. They were observed until `until` at
+    least, with or without records.
     """
     notes = []
     texts = []

@@ -35,24 +35,10 @@ Rows = list[tuple[Mapping[str, str], float]]
 def write_metrics(
     alarms: Sequence[Alarm], study: Study | None, path: str | Path, *, fleet: str = "", now: pd.Timestamp | None = None
 ) -> None:
-    """Write the metrics of a round, whole or not at all.
+    """Write the metrics of a round, whole or not at all, with the fleet as a label of each.
 
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    study : Study or None
-        None where there is no record yet.
-    path : str or Path
-        In the folder of the collector; it ends in ``.prom``.
-    fleet : str
-        A label of every metric.
-    now : pandas.Timestamp, optional
-        Time of the round; by default the current time.
-
-    Raises
-    ------
-    ArgumentError
-        For another ending: node exporter reads no such file.
+    The study is None where there is no record yet; `now` is the time of the round, by default the current time. An
+    `ArgumentError` for a path that does not end in ``.prom``: node exporter reads no such file.
     """
     place = Path(path)
     if place.suffix != ".prom":

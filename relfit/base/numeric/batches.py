@@ -34,16 +34,9 @@ def over_groups(
 ) -> None:
     """Call ``work(first, last)`` on ranges of groups with about the same number of durations.
 
-    Parameters
-    ----------
-    offsets : ndarray of int, shape (groups + 1,)
-        Where each group begins.
-    work : callable
-        Must release the interpreter lock to gain from threads, and touch only its own groups.
-    workers : int, optional
-        Threads; one per processor by default.
-    at_once : int, optional
-        About so many durations at a time, where `work` makes arrays as long as its durations.
+    There are as many threads as processors by default. `work` must release the interpreter lock to gain from threads,
+    and touch only its own groups. Where it makes arrays as long as its durations, it is given about `at_once` of them
+    at a time.
     """
     groups = offsets.size - 1
     if groups < 2 or offsets[-1] < _SMALL_BATCH:

@@ -190,15 +190,7 @@ class OfLogShape(Protocol):
 def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
 
-    Parameters
-    ----------
-    family : type
-        A family with a classmethod ``_of_log_shape`` that gives its distribution of scale 1.
-
-    Returns
-    -------
-    callable
-        From an array of standard deviations to two arrays; beyond the table, the nearest entry.
+    Beyond the table it gives the nearest entry.
     """
     log_shapes = np.linspace(-12.0, 12.0, 49)
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density

@@ -73,18 +73,8 @@ class Rescaled(Distribution):
 def with_mean(name: str, family: Distribution, mean: float | None) -> Distribution:
     """A distribution with all times multiplied so that its mean is `mean`; exponential and Weibull ones stay such.
 
-    Parameters
-    ----------
-    name : str
-        What the times are, for the error.
-    family : Distribution
-    mean : float, optional
-        Hours; the distribution stays as it is without one.
-
-    Raises
-    ------
-    ArgumentError
-        When `family` has no finite mean.
+    It stays as it is without one. `name` is what the times are, for the `ArgumentError` of a distribution without a
+    finite mean.
 
     Examples
     --------

@@ -22,24 +22,11 @@ _LATER = 2.0  # seconds to wait beyond the time limit for the server's own timeo
 def query_rows(
     url: str, query: str, values: Mapping[str, object], *, password_env: str | None = None, timeout: float = 120.0
 ) -> pd.DataFrame:
-    """The rows of a query.
+    """The rows of a query, with values of its parameters such as ``:since``.
 
-    Parameters
-    ----------
-    url : str
-        As for SQLAlchemy, without a password.
-    query : str
-    values : mapping
-        Values of its parameters, such as ``:since``.
-    password_env : str, optional
-        Environment variable that holds the password.
-    timeout : float
-        Seconds that the server may take to connect, to answer, and between batches of rows.
-
-    Raises
-    ------
-    SourceError
-        When the server refuses, is silent for longer, or gives too many rows: one line that holds no password.
+    The URL is as for SQLAlchemy, without a password. The server may take `timeout` seconds to connect, to answer, and
+    between batches of rows. A `SourceError`, one line that holds no password, when it refuses, is silent for longer, or
+    gives too many rows.
     """
     password = password_from(password_env)
     try:
