@@ -15,8 +15,18 @@ import numpy as np
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
-from relfit.fitting.conditional_terms import FAR, GroupTerms, Space, copy_into, new_space, value_of_group
-from relfit.fitting.group_terms import GroupRows, rows_of_groups, start_of, terms_of
+from relfit.fitting.conditional_terms import (
+    FAR,
+    GroupRows,
+    GroupTerms,
+    Space,
+    copy_into,
+    new_space,
+    rows_of_groups,
+    start_of,
+    terms_of,
+    value_of_group,
+)
 from relfit.log.lifedata import LifeData
 
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}

@@ -16,8 +16,17 @@ from relfit.base.text import count
 from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
-from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, parts_of, pieces_of, utc_stamps
-from relfit.live.store_schema import KEY, prepare
+from relfit.live.store_schema import (
+    KEY,
+    event_rows,
+    merged_nodes,
+    naive_stamps,
+    node_rows,
+    parts_of,
+    pieces_of,
+    prepare,
+    utc_stamps,
+)
 from relfit.log.failurelog import FailureLog
 
 _KEY = ", ".join(f"e.{name}" for name in KEY)

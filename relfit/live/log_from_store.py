@@ -15,7 +15,7 @@ from relfit.io.frames import attribute_column, events_frame, open_outages, popul
 from relfit.io.merging import joint_window
 from relfit.io.parsing.times import UTC
 from relfit.live.store_databases import Database
-from relfit.live.store_rows import utc_stamps
+from relfit.live.store_schema import utc_stamps
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 

@@ -26,7 +26,7 @@ from relfit.io.slurm_events import log_of_node_events, read_node_events
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
 from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase, SourceError
-from relfit.live.sources.sql_reading import query_rows
+from relfit.live.sources.sql_source import query_rows
 from relfit.log.failurelog import FailureLog
 
 _EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"
