@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -98,8 +99,9 @@ def fit(
     workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
     if is_dask(data):
         of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
-        how = {"families": families, "method": method, "bias_correction": bias_correction, "level": level, "rng": rng}
-        how |= {"n_resamples": 0 if n_resamples == "auto" else n_resamples, "workers": workers or 1}
+        resamples = 0 if n_resamples == "auto" else n_resamples
+        how = partial(fit, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng)
+        how = partial(how, n_resamples=resamples, workers=workers or 1)
         return _fit_partitions(data, how, **{"by": (), **columns, **of_rows})  # type: ignore[return-value]
     data = lives_of(data, observed, entry, by, **columns)
     names = _names(families)
@@ -139,7 +141,7 @@ def is_dask(value: object) -> TypeGuard[DataFrame]:
 
 def _fit_partitions(
     frame: DataFrame,
-    how: dict[str, Any],
+    how: Callable[..., Fits],
     by: str | Sequence[str],
     partitioned_by_group: bool = False,
     **options: object,
@@ -161,12 +163,12 @@ def _fit_partitions(
     return frame.map_partitions(_fitted, how, keys, options, meta=example).clear_divisions()
 
 
-def _fitted(part: pd.DataFrame, how: dict[str, Any], keys: list[str], options: dict[str, Any]) -> pd.DataFrame:
+def _fitted(part: pd.DataFrame, how: Callable[..., Fits], keys: list[str], options: dict[str, Any]) -> pd.DataFrame:
     observed = options.get("observed")
     if observed in part.columns and part[observed].isna().any():
         group = part.loc[part[observed].isna(), keys].iloc[0].tolist()
         raise DataError(f"{observed!r} is missing in group {group[0] if len(group) == 1 else tuple(group)!r}")
-    table = fit(LifeData.from_frame(part, by=keys, **options), **how).summary().reset_index()
+    table = how(LifeData.from_frame(part, by=keys, **options)).summary().reset_index()
     return table.astype({key: part[key].dtype for key in keys})
 
 

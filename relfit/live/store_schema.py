@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -192,6 +193,14 @@ def _texts(column: pd.Series) -> pd.Series:
     kinds = column.astype("category").cat
     names = [str(name).replace("\0", "\u2400") for name in kinds.categories]
     return pd.Series(np.array([*names, ""], dtype=object)[kinds.codes.to_numpy()])
+
+
+def naive(instant: pd.Timestamp | dt.datetime | None) -> Any:
+    """An instant for the store: UTC without a zone, in microseconds."""
+    if pd.isna(instant):
+        return None
+    moment = pd.Timestamp(instant)
+    return (moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)).floor("us").to_pydatetime()
 
 
 def naive_stamps(column: pd.Series) -> pd.Series:

@@ -1,4 +1,4 @@
-"""`watch`: one round over a fleet: fetch, store, raise alarms, forecast, write the outputs."""
+"""`watch`: one round over a fleet: fetch, store, raise alarms also of silent sources, forecast, write the outputs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import on_one_line
+from relfit.base.text import duration, on_one_line
 from relfit.base.units import instant
 from relfit.base.writing import complete
 from relfit.fleet.calibration.files import write_parameters
-from relfit.fleet.surveillance import scored
+from relfit.fleet.surveillance import longest_pause, scored
 from relfit.live._day_page import day_page
 from relfit.live._fleet_alarms import fleet_alarms
 from relfit.live._forecast_record import forecast_record
@@ -25,7 +25,6 @@ from relfit.live.alertmanager_alerts import post_alerts
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
 from relfit.live.prometheus_metrics import write_metrics
-from relfit.live.silent_sources import SHARE, source_alarms
 from relfit.live.slurm_actions import write_slurm
 from relfit.live.sources import SourceBase
 from relfit.live.watch_results import Round, WatchStatus
@@ -93,7 +92,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         undone += tuple(text for text, stored, _ in gone if stored)
         looked = alarms is not None or not store.size
         still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
-        raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
+        raised, over = store.save_alarms([*still, *_source_alarms(store, settings, made)], made)
         numbers = store.size, int(sources["new"].sum()), store.rejected()
         changes = in_zone(store.open_alarms(), settings.timezone), raised, over
         told = tuple(each[0] for each in gone), problems, undone
@@ -216,3 +215,44 @@ def _write_outputs(
 def _write_json(document: dict[str, object], path: Path) -> None:
     with complete(path) as part:
         part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+SHARE = 0.1
+"""Share of the allowed false alarms of a year for sources."""
+_HOUR = pd.Timedelta("1h")
+_FAILING = 48.0  # hours
+
+
+def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp) -> list[Alarm]:
+    """The alarms of the sources of a fleet at the end of a round."""
+    alarms = []
+    budget = SHARE * settings.alarms.per_year / len(settings.sources)
+    table = store.sources()
+    for source in settings.sources:
+        if (name := source.title) not in table.index:
+            continue
+        row: Any = table.loc[name]
+        gave, failing = (pd.Timestamp(row[key], tz="UTC") for key in ("gave_at", "failing_since"))
+        failed = (now - failing) / _HOUR if row["failure"] else 0.0
+        evidence: dict[str, float] = {}
+        if row["form"] != row["form_before"] and not row["failure"]:
+            since = now
+            text = f"The form of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
+            advice = "Check that its records are still read correctly."
+        elif failed >= _FAILING:
+            since, evidence = failing, {"hours": failed}
+            text = f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}."
+            advice = "Mend it: none of its records arrive."
+        else:
+            number, mean, longest, last = store.pauses(name, now)
+            since, limit = max(gave, last), longest_pause(number, mean, longest, budget)
+            silent = (now - since) / _HOUR
+            if not silent > limit:
+                continue
+            text = (
+                f"Source {name} has given nothing new for {duration(silent)}: its last record is of "
+                f"{last.tz_convert(now.tz):%Y-%m-%d}, and its pauses are below {duration(limit)}."
+            )
+            advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
+        alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))
+    return alarms
