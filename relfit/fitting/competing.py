@@ -14,9 +14,8 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
 from relfit.base.text import count
 from relfit.base.units import hours
-from relfit.fitting.estimates import FamilyEstimates, drawn_parameters
+from relfit.fitting.estimates import FamilyEstimates, GroupCurves, drawn_parameters
 from relfit.fitting.families import CompetingRisks
-from relfit.fitting.group_curves import GroupCurves
 from relfit.fitting.nonparametric.samples import group_and_cause
 
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life

@@ -25,9 +25,8 @@ from relfit.base.results import Result, json_ready
 from relfit.base.text import count
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
-from relfit.fitting.estimates import jacobian
+from relfit.fitting.estimates import GroupCurves, jacobian
 from relfit.fitting.families import Family
-from relfit.fitting.group_curves import GroupCurves
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 

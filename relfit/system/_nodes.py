@@ -16,8 +16,18 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.base.text import count, number
 from relfit.fitting.families import Distribution, Family
-from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
-from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
+from relfit.system.checked_nodes import (
+    LONGEST_AGE,
+    CommonCause,
+    Component,
+    Racks,
+    ages_in_hours,
+    common_cause,
+    components_of,
+    duration_array,
+    node_label,
+    racks_of,
+)
 
 RACK_EVENTS = ("nodes", "job")
 _FAR = 2.0  # multiple of the longest fitted time to failure above which an age gets a note

@@ -94,17 +94,6 @@ class Job:
         return law.time(self.work, sizes)
 
 
-def job_of(work: Durations | Job | None, speedup: object, restart: Durations, checkpoint: Checkpoint | None) -> Job:
-    """`work` if it is a job, else the job with these arguments."""
-    if isinstance(work, Job):
-        if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
-            raise ArgumentError(
-                "a job and settings of a job at once", remedy=Remedy("put them into Job(...)", "leave them out")
-            )
-        return work
-    return Job(work, speedup, restart, checkpoint)
-
-
 class CompletionTime(Result):
     """Completion time of a job on the nodes of a system; made by `completion_time`.
 
@@ -297,7 +286,10 @@ def completion_time(
     >>> done.finish_probability(["62.5h", "100h"]).round(3).tolist()
     [0.645, 0.81]
     """
-    job = job_of(work, speedup, restart, checkpoint)
+    if isinstance(work, Job) and (speedup is not None or checkpoint is not None or hours(restart) != 0.0):
+        remedy = Remedy("put them into Job(...)", "leave them out")
+        raise ArgumentError("a job and settings of a job at once", remedy=remedy)
+    job = work if isinstance(work, Job) else Job(work, speedup, restart, checkpoint)
     check_names(convention, after_failure)
     nodes = system.n_nodes if size is None else int(size)
     if not 1 <= nodes <= system.n_nodes:
