@@ -1,23 +1,55 @@
-"""`day_page`: alarms, what to do today, the forecast, and how good the last forecasts were, on one HTML page."""
+"""Today's forecast, to be compared with its outcome, and the page of the day with what to do, on one HTML page."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.base.text import count
 from relfit.fleet.surveillance import expected_soon, forecasts_so_far
-from relfit.live._forecast_record import DRAWS, HORIZONS
 from relfit.live.live_records import Alarm
 from relfit.plotting import forecast_figures
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
 from relfit.study import Study
+
+DRAWS, HORIZONS = 1000, ("7d", "30d")
+"""Random futures of a forecast, and its horizons."""
+_COLUMNS = {"name": "system", "horizon": "horizon_hours", "incidents": "mean"}
+_COLUMNS |= {"incidents_low": "lower", "incidents_high": "upper"}
+
+
+def forecast_record(study: Study) -> pd.DataFrame:
+    """The expected incidents of each system in the 7 and the 30 days after the end of a log.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``made`` (the end of the log), ``system``, ``horizon_hours``; ``mean`` and prediction interval (``lower``,
+        ``upper``, ``level``) of the number of incidents; ``happened`` and ``score``, still NaN.
+
+    Raises
+    ------
+    DataError
+        When there is nothing to forecast.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> record = forecast_record(rf.Study(rf.datasets.load("white")))
+    >>> record["horizon_hours"].tolist(), bool(record["happened"].isna().all())
+    ([168.0, 720.0], True)
+    """
+    ahead = study.forecast(HORIZONS, n_draws=DRAWS)
+    rows = ahead.by_system[list(_COLUMNS)].rename(columns=_COLUMNS).astype({"system": str})
+    return rows.assign(made=ahead.start, level=ahead.level, happened=np.nan, score=np.nan)
+
 
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table

@@ -18,13 +18,11 @@ from relfit.base.units import instant
 from relfit.base.writing import complete
 from relfit.fleet.calibration.files import write_parameters
 from relfit.fleet.surveillance import longest_pause, scored
-from relfit.live._day_page import day_page
+from relfit.live._day_page import day_page, forecast_record
 from relfit.live._fleet_alarms import fleet_alarms
-from relfit.live._forecast_record import forecast_record
-from relfit.live.alertmanager_alerts import post_alerts
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
-from relfit.live.prometheus_metrics import write_metrics
+from relfit.live.prometheus_metrics import post_alerts, write_metrics
 from relfit.live.slurm_actions import write_slurm
 from relfit.live.sources import SourceBase
 from relfit.live.watch_results import Round, WatchStatus
