@@ -148,7 +148,7 @@ def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.T
     at = now or pd.Timestamp.now(tz="UTC")
     alerts = [
         {
-            "labels": _labels(alarm, fleet),
+            "labels": _alert_labels(alarm, fleet),
             "annotations": {"summary": alarm.text, "description": alarm.advice},
             "startsAt": alarm.raised.isoformat(),
             "endsAt": (at + _STANDS).isoformat(),
@@ -166,7 +166,7 @@ def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.T
         _request("post", place, json=alerts)
 
 
-def _labels(alarm: Alarm, fleet: str) -> dict[str, str]:
+def _alert_labels(alarm: Alarm, fleet: str) -> dict[str, str]:
     name = "Relfit" + "".join(word.capitalize() for word in alarm.kind.split())
     labels = {"alertname": name, "generator": "relfit", "fleet": fleet or "-"}
     labels |= {"kind": alarm.kind, "subject": alarm.subject}
