@@ -397,9 +397,8 @@ class FamilyFit(FamilyEstimates, Result):
         for name, value in self.parameters.items():
             low, high = self.parameter_intervals[name]
             values |= {name: value, f"{name}_se": self.standard_errors[name], f"{name}_low": low, f"{name}_high": high}
-        values |= {name: getattr(self, name) for name in ("mean", "mean_low", "mean_high")}
-        values["median"] = self.median
-        values |= {name: getattr(self, name) for name in ("loglik", "aic", "aicc", "bic")}
+        names = ("mean", "mean_low", "mean_high", "median", "loglik", "aic", "aicc", "bic")
+        values |= {name: getattr(self, name) for name in names}
         tests = self.tests
         for i, test in enumerate(tests.tests):
             values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}

@@ -87,15 +87,9 @@ class SystemChiSquare(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per bin: ``from_hours``, ``to_hours``, ``observed``, ``expected``, ``contribution``."""
-        return pd.DataFrame(
-            {
-                "from_hours": self.edges[:-1],
-                "to_hours": self.edges[1:],
-                "observed": self.observed,
-                "expected": self.expected,
-                "contribution": self.contributions,
-            }
-        )
+        ends = {"from_hours": self.edges[:-1], "to_hours": self.edges[1:]}
+        counts = {"observed": self.observed, "expected": self.expected, "contribution": self.contributions}
+        return pd.DataFrame(ends | counts)
 
 
 def chi_square(

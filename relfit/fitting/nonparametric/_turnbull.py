@@ -189,12 +189,8 @@ def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
     seen = np.column_stack([np.where(ends.before < 0, 0, after), np.where(ends.after < 0, sizes, until)])
     rows, inside, seen, weight = _merged(ends.code, inside, seen, ends.weight, groups)
     mass, violation, loglik = np.zeros(start.size), np.zeros(groups), np.zeros(groups)
-    over_groups(
-        rows,
-        lambda first, last: _solve(
-            rows, offsets, inside, seen, weight, 0.5 * tolerance, mass, violation, loglik, first, last
-        ),
-    )
+    of_groups = rows, offsets, inside, seen, weight, 0.5 * tolerance, mass, violation, loglik
+    over_groups(rows, lambda first, last: _solve(*of_groups, first, last))
     left, right = start % ends.width, stop % ends.width
     sides, converged = (ends.levels[left // 4], ends.levels[right // 4]), violation <= tolerance
     closed = left % 4 == _START_AT, (right % 4 == _END_AT) & (sides[1] < np.inf)

@@ -139,19 +139,8 @@ class CompletionTime(Result):
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("lives",)
     _frame: ClassVar[tuple[str, ...]] = (
-        "size",
-        "length",
-        "expected",
-        "log_expected",
-        "low",
-        "high",
-        "level",
-        "success",
-        "failures",
-        "lost",
-        "status",
-        "convention",
-        "after_failure",
+        *("size", "length", "expected", "log_expected", "low", "high", "level"),
+        *("success", "failures", "lost", "status", "convention", "after_failure"),
     )
 
     @property

@@ -40,7 +40,7 @@ class HazardTable:
             log_time = np.log(time)
         out = np.empty(time.shape)
         offsets = time.shape[1] * np.arange(rows.size + 1, dtype=np.int64)
-        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, _STEP, rows, log_time, a, b, out))
+        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, rows, log_time, a, b, out))
         return out
 
     def life(self, row: int) -> TimeToFailure:
@@ -80,14 +80,7 @@ def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
 
 @njit(cache=True, nogil=True)
 def _interpolate(
-    table: np.ndarray,
-    first: float,
-    step: float,
-    rows: np.ndarray,
-    log_x: np.ndarray,
-    begin: int,
-    end: int,
-    out: np.ndarray,
+    table: np.ndarray, first: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int, out: np.ndarray
 ) -> None:
     """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
 
@@ -97,7 +90,7 @@ def _interpolate(
     for r in range(begin, end):
         values = table[rows[r]]
         for c in range(log_x.shape[1]):
-            place = (log_x[r, c] - first) / step
+            place = (log_x[r, c] - first) / _STEP
             if place <= 0.0:
                 slope = (values[4] - values[0]) / 4.0 if values[0] > -np.inf else 0.0
                 out[r, c] = math.exp(values[0] + slope * place)
