@@ -25,8 +25,8 @@ import pandas as pd
 import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.fleet.surveillance import scored
+from relfit.live._day_page import forecast_record
 from relfit.live._fleet_alarms import alarm_history, fleet_alarms
-from relfit.live._forecast_record import forecast_record
 from relfit.live.live_records import Episode
 
 SHARED = Path(os.environ.get("RELFIT_SHARED", "shared"))

@@ -65,15 +65,9 @@ class RelfitError(Exception):
         self.line = line
         self.column = column
         self.remedy = remedy
-        where = ", ".join(
-            part
-            for part in (
-                self.path,
-                None if line is None else f"line {line}",
-                None if column is None else f"column {column}",
-            )
-            if part
-        )
+        places = {"line": line, "column": column}
+        named = [f"{name} {place}" for name, place in places.items() if place is not None]
+        where = ", ".join([self.path, *named] if self.path else named)
         self._text = f"{where}: {what}" if where else what
         super().__init__(self._with(remedy))
 

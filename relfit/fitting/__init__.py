@@ -9,13 +9,12 @@ add a distribution: one module in ``families`` and its line there.
 from relfit.fitting._fit import fit
 from relfit.fitting._fit_stored import StoredFits, fit_stored
 from relfit.fitting.competing import CompetingFit
-from relfit.fitting.estimators import moments, rank_regression
+from relfit.fitting.estimators import bias_corrected_shape, moments, rank_regression
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.field_forecast import FailuresAhead
 from relfit.fitting.fit_findings import finding
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import Goodness
-from relfit.fitting.methods import bias_corrected_shape
 from relfit.fitting.pooling import PooledFit, pool
 
 __all__ = [

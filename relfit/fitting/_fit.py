@@ -1,27 +1,29 @@
-"""`fit`: several distributions for every group of a batch at once, by maximum likelihood or another method."""
+"""`fit`: several distributions for every group of a batch at once, also of a table larger than memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeGuard
 
+import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import Seed
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.batches import worker_number
 from relfit.base.numeric.levels import level_checked
+from relfit.fitting.estimators import method_named
 from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import resamples_checked
-from relfit.fitting.methods import method_named
 from relfit.fitting.nonparametric.samples import lives_of
-from relfit.fitting.partitions import fit_partitions, is_dask
 from relfit.log.lifedata import LifeData
 
-_HOW = ("families", "method", "bias_correction", "level", "n_resamples", "rng", "workers")
+if TYPE_CHECKING:
+    from dask.dataframe import DataFrame
 
 
 def fit(
@@ -97,35 +99,21 @@ def fit(
     workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
     if is_dask(data):
         of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
-        return fit_partitions(  # type: ignore[return-value]
-            data,
-            _summary,
-            families=families,
-            method=method,
-            bias_correction=bias_correction,
-            level=level,
-            rng=rng,
-            n_resamples=0 if n_resamples == "auto" else n_resamples,
-            workers=workers or 1,
-            **{"by": (), **columns, **of_rows},
-        )
+        resamples = 0 if n_resamples == "auto" else n_resamples
+        how = partial(fit, families=families, method=method, bias_correction=bias_correction, level=level, rng=rng)
+        how = partial(how, n_resamples=resamples, workers=workers or 1)
+        return _fit_partitions(data, how, **{"by": (), **columns, **of_rows})  # type: ignore[return-value]
     data = lives_of(data, observed, entry, by, **columns)
     names = _names(families)
     level = level_checked(level)
-    how, estimator = method_named(method, bias_correction)
+    title, estimator = method_named(method, bias_correction)
     results: dict[str, FamilyFit] = {}
     for name in names:
         family = family_named(name)
         results[name] = FamilyFit(
-            family, data, estimator(family, data, workers), level, how, estimator, n_resamples, rng
+            family, data, estimator(family, data, workers), level, title, estimator, n_resamples, rng
         )
     return Fits(data, results, level)
-
-
-def _summary(table: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """What runs on each partition of a Dask table."""
-    how = {name: options.pop(name) for name in _HOW}
-    return fit(LifeData.from_frame(table, **options), **how).summary()
 
 
 def _names(families: Sequence[str] | str) -> list[str]:
@@ -138,3 +126,59 @@ def _names(families: Sequence[str] | str) -> list[str]:
     if not names:
         raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(FAMILIES)}, or core, or all")
     return list(dict.fromkeys(family_named(name).name for name in names))
+
+
+def is_dask(value: object) -> TypeGuard[DataFrame]:
+    """Whether `value` is a Dask DataFrame, without importing Dask.
+
+    Examples
+    --------
+    >>> is_dask(pd.DataFrame())
+    False
+    """
+    return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "map_partitions")
+
+
+def _fit_partitions(
+    frame: DataFrame,
+    how: Callable[..., Fits],
+    by: str | Sequence[str],
+    partitioned_by_group: bool = False,
+    **options: object,
+) -> DataFrame:
+    """Summaries of the fits of every group of a Dask table, partition by partition, lazily.
+
+    An `ArgumentError` for a column that is not there, no key, an option that `relfit.fit` does not take, or a group
+    that lies in two partitions although `partitioned_by_group` says that none does: the keys are read once to verify
+    it. Otherwise rows are shuffled by their keys.
+    """
+    keys = [by] if isinstance(by, str) else list(by)
+    if not keys:
+        raise ArgumentError("no column to group by", remedy="give by=, the columns that name the group")
+    example = _fitted(frame._meta, how, keys, options)
+    if partitioned_by_group:
+        _reject_split(frame, keys)
+    elif frame.npartitions > 1:
+        frame = frame.shuffle(on=keys)
+    return frame.map_partitions(_fitted, how, keys, options, meta=example).clear_divisions()
+
+
+def _fitted(part: pd.DataFrame, how: Callable[..., Fits], keys: list[str], options: dict[str, Any]) -> pd.DataFrame:
+    observed = options.get("observed")
+    if observed in part.columns and part[observed].isna().any():
+        group = part.loc[part[observed].isna(), keys].iloc[0].tolist()
+        raise DataError(f"{observed!r} is missing in group {group[0] if len(group) == 1 else tuple(group)!r}")
+    table = how(LifeData.from_frame(part, by=keys, **options)).summary().reset_index()
+    return table.astype({key: part[key].dtype for key in keys})
+
+
+def _reject_split(frame: DataFrame, keys: list[str]) -> None:
+    """Read all keys, and raise if a group lies in two partitions."""
+    held = frame[keys].map_partitions(pd.DataFrame.drop_duplicates).compute()
+    twice = held[held.duplicated().to_numpy()].drop_duplicates()
+    if len(twice):
+        group = tuple(value.item() if isinstance(value, np.generic) else value for value in twice.iloc[0])
+        raise ArgumentError(
+            f"group {group[0] if len(group) == 1 else group!r} lies in two partitions ({len(twice)} such in all)",
+            remedy="leave out partitioned_by_group, so that rows are shuffled",
+        )

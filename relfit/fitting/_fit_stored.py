@@ -70,24 +70,14 @@ class StoredFits(Result):
 class _Tally:
     """What parts add up to."""
 
-    groups: int = 0
-    durations: int = 0
-    records: int = 0
-    ended: int = 0
-    once: int = 0
-    twice: int = 0
-    named: int = 0
-    listed: int = 0
-    declared: bool = False
+    numbers: Counter[str] = field(default_factory=Counter)
     status: Counter[tuple[str, str]] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     notes: dict[str, None] = field(default_factory=dict)
 
     def add(self, other: _Tally) -> None:
         """Take in another part."""
-        for name in ("groups", "durations", "records", "ended", "once", "twice", "named", "listed"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.declared |= other.declared
+        self.numbers += other.numbers
         self.status += other.status
         self.left_out.update(other.left_out)
         self.notes |= other.notes
@@ -173,15 +163,11 @@ def fit_stored(  # noqa: PLR0913 - the arguments of `fit`, and of the cut of a l
             tally.add(one)
             if table is not None:
                 if writer is None:
-                    texts = [
-                        name
-                        for name, kind in zip(table.schema.names, table.schema.types, strict=True)
-                        if pa.types.is_string(kind)
-                    ]
+                    texts = [column.name for column in table.schema if pa.types.is_string(column.type)]
                     writer = parquet.ParquetWriter(file, table.schema, compression="zstd", use_dictionary=texts)
                 writer.write_table(table)
             say("fitting", (done + 1) / parts.number)
-        _need_ends(tally.ended, tally.records)
+        _need_ends(tally.numbers["ended"], tally.numbers["records"])
         if writer is None:
             raise DataError("no event of these logs names a node", remedy="look at them with relfit info")
         writer.close()
@@ -206,16 +192,16 @@ def _fitted(
 ) -> tuple[pa.Table | None, _Tally]:
     """The fits of one part, none where it has no node, and what it adds."""
     log = parts.log(part)
-    tally = _Tally(records=len(log.events), ended=int(log.events["end"].notna().sum()))
+    tally = _Tally(Counter(records=len(log.events), ended=int(log.events["end"].notna().sum())))
     log = _of_nodes(log).between(*period)
     if not len(log.population) and not len(log.events):
         return None, tally
     lives = log.ttf(**times) if measure == "ttf" else log.ttr(**times)
     fits = fit(lives, n_resamples=0, workers=1, **options)
-    (tally.once, tally.twice), tally.named = log.nodes_with_one_or_two, log.nodes_with_records
-    tally.listed = len(log.population)
-    tally.declared = bool(log.population["declared"].any())
-    tally.groups, tally.durations = len(fits), int(lives.n_lives.sum())
+    once, twice = log.nodes_with_one_or_two
+    tally.numbers.update(once=once, twice=twice, named=log.nodes_with_records, listed=len(log.population))
+    tally.numbers.update(declared=bool(log.population["declared"].any()))
+    tally.numbers.update(groups=len(fits), durations=int(lives.n_lives.sum()))
     for family in fits.families:
         tally.status.update((family, status) for status in fits[family].status.tolist())
     tally.status.update((family, "best") for family in fits.best().dropna().tolist())
@@ -241,9 +227,9 @@ def _told(place: Path, tally: _Tally) -> StoredFits:
     families = list(dict.fromkeys(family for family, _ in tally.status))
     names = ["best", "ok", *sorted({status for _, status in tally.status} - {"best", "ok"})]
     counts = np.array([[tally.status[family, name] for name in names] for family in families])
-    missing = 0 if tally.declared else unseen(tally.once, tally.twice, tally.named, tally.listed)
-    question = question_of(missing, tally.named, tally.twice)
+    once, twice, named, listed = (tally.numbers[name] for name in ("once", "twice", "named", "listed"))
+    question = question_of(0 if tally.numbers["declared"] else unseen(once, twice, named, listed), named, twice)
     notes = (*([] if question is None else [question]), *tally.notes)
     status = pd.DataFrame(counts, index=pd.Index(families, name="family"), columns=names)
     left_out = {name: number for name, number in tally.left_out.items() if number}
-    return StoredFits(place, tally.groups, tally.durations, status, left_out, notes)
+    return StoredFits(place, tally.numbers["groups"], tally.numbers["durations"], status, left_out, notes)

@@ -10,7 +10,6 @@ algorithm 3.1), and is infinite where no longer life was censored.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,21 +21,12 @@ from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.ragged import offsets_of
-from relfit.fitting._maximum_likelihood import maximum_likelihood
-from relfit.fitting.estimates import Estimates, Estimator
+from relfit.fitting.estimates import Estimates, FamilyEstimates
 from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
 _LIVES_AT_ONCE = 1_500_000
 _MOST_WEIGHT = 10_000_000
-
-
-@dataclass(frozen=True)
-class Replicates:
-    """Estimates of the replicates: ``codes`` (groups, n_resamples), ``parameters`` (groups, n_resamples, k)."""
-
-    codes: npt.NDArray[np.int8]
-    parameters: FloatArray
 
 
 def spread_out(lives: LifeData) -> LifeData:
@@ -51,14 +41,8 @@ def spread_out(lives: LifeData) -> LifeData:
     rows = np.repeat(np.arange(lives.durations.size), lives.weights)
     sizes = np.bincount(lives.group_codes(), lives.weights, lives.n_groups).astype(np.int64)
     further = {name: values[rows] for name, values in lives.further().items() if name != "weights"}
-    return LifeData(
-        lives.durations[rows],
-        lives.observed[rows],
-        offsets_of(sizes),
-        lives.groups,
-        lives.measure,
-        **further,
-    )
+    durations, observed = lives.durations[rows], lives.observed[rows]
+    return LifeData(durations, observed, offsets_of(sizes), lives.groups, lives.measure, **further)
 
 
 def _parametric(
@@ -160,60 +144,44 @@ def _draw_limits(
 
 
 def replicate(
-    family: type[Family],
-    parameters: FloatArray,
-    fitted: npt.NDArray[np.bool_],
-    lives: LifeData,
+    fit: FamilyEstimates,
+    chosen: npt.NDArray[np.bool_],
     n_resamples: int,
     rng: Seed,
     *,
     resample: bool = False,
     workers: int | None = None,
     look: Callable[[IntArray, LifeData, Estimates], None] | None = None,
-    estimator: Estimator = maximum_likelihood,
-) -> Replicates:
-    """Estimates of `family` on replicates of every fitted group.
+) -> FloatArray:
+    """Estimates of the family of a fit, by its estimator, on replicates of the chosen ones of its groups.
 
-    An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without `resample`.
-
-    Parameters
-    ----------
-    parameters : ndarray, shape (groups, k)
-    fitted : ndarray of bool, shape (groups,)
-    resample : bool
-        Draw lives with replacement instead of from the fitted distribution.
-    workers : int, optional
-        Threads; does not change the numbers.
-    look : callable, optional
-        Called with the positions of the groups, their replicates and the estimates of each block.
-    estimator : callable, optional
-        What estimates the parameters; maximum likelihood when left out.
+    With `resample` lives are drawn with replacement, instead of from the fitted distribution. `look` is called with the
+    positions of the groups, their replicates and the estimates of each block. The number of threads does not change the
+    numbers. An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without
+    `resample`.
     """
     if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")
-    if not resample and (lives.upper is not None or lives.exit is not None):
+    if not resample and (fit.lives.upper is not None or fit.lives.exit is not None):
         raise ArgumentError(
             "a parametric bootstrap needs to know how lives were censored, which intervals and right truncation "
             "do not tell",
             remedy=Remedy("use kind='resample' or kind='profile'", "use --kind resample or --kind profile"),
         )
-    k = parameters.shape[1]
-    out = Replicates(
-        np.full((lives.n_groups, n_resamples), -1, dtype=np.int8), np.full((lives.n_groups, n_resamples, k), np.nan)
-    )
-    chosen = np.flatnonzero(fitted & (lives.sizes > 0))
+    lives, k = fit.lives, fit.parameter_array.shape[1]
+    out = np.full((lives.n_groups, n_resamples, k), np.nan)
+    groups = np.flatnonzero(chosen & (lives.sizes > 0))
     # blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers
-    block = np.cumsum(lives.sizes[chosen] * n_resamples) // _LIVES_AT_ONCE
-    parts = np.split(chosen, np.flatnonzero(np.diff(block)) + 1) if chosen.size else []
+    block = np.cumsum(lives.sizes[groups] * n_resamples) // _LIVES_AT_ONCE
+    parts = np.split(groups, np.flatnonzero(np.diff(block)) + 1) if groups.size else []
     for part, stream in zip(parts, np.random.default_rng(rng).spawn(len(parts)), strict=True):
         own = spread_out(lives.take(part.tolist()))
         if resample:
             drawn = _resampled(own, n_resamples, stream)
         else:
-            drawn = _parametric(family, parameters[part], own, n_resamples, stream)
-        estimates = estimator(family, drawn, workers)
-        out.codes[part] = estimates.codes.reshape(part.size, n_resamples)
-        out.parameters[part] = estimates.parameters.reshape(part.size, n_resamples, k)
+            drawn = _parametric(fit.family, fit.parameter_array[part], own, n_resamples, stream)
+        estimates = fit.estimator(fit.family, drawn, workers)
+        out[part] = estimates.parameters.reshape(part.size, n_resamples, k)
         if look is not None:
             look(part, drawn, estimates)
     return out

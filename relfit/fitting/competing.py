@@ -14,11 +14,9 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
 from relfit.base.text import count
 from relfit.base.units import hours
-from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.estimates import FamilyEstimates, GroupCurves, drawn_parameters
 from relfit.fitting.families import CompetingRisks
-from relfit.fitting.group_curves import GroupCurves
 from relfit.fitting.nonparametric.samples import group_and_cause
-from relfit.fitting.posterior import drawn_parameters
 
 _NEVER = 690.0  # log hours of a cause that never struck: longer than any life
 _STEPS = 200  # of age

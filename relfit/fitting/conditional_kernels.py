@@ -15,8 +15,18 @@ import numpy as np
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.numeric.newton import LARGEST_VARIANCE, Maximum
-from relfit.fitting.conditional_terms import FAR, GroupTerms, Space, copy_into, new_space, value_of_group
-from relfit.fitting.group_terms import GroupRows, rows_of_groups, start_of, terms_of
+from relfit.fitting.conditional_terms import (
+    FAR,
+    GroupRows,
+    GroupTerms,
+    Space,
+    copy_into,
+    new_space,
+    rows_of_groups,
+    start_of,
+    terms_of,
+    value_of_group,
+)
 from relfit.log.lifedata import LifeData
 
 KINDS = {"weibull": 0, "gamma": 1, "lognormal": 2}
@@ -36,17 +46,10 @@ def suited(lives: LifeData) -> bool:
 def maximise_conditional(
     name: str, lives: LifeData, start: FloatArray | None = None, groups: IntArray | None = None
 ) -> Maximum:
-    """Search some groups; ``converged`` and ``edge`` are both false where the search failed.
+    """Search some groups of `suited` lives; ``converged`` and ``edge`` are both false where the search failed.
 
-    Parameters
-    ----------
-    name : {"weibull", "gamma", "lognormal"}
-    lives : LifeData
-        `suited`.
-    start : ndarray, shape (groups, 2), optional
-        Free coordinates. Only lives without truncation and unknown ages, whose likelihood has one maximum, need none.
-    groups : ndarray of int, optional
-        Their positions, rising; all when left out.
+    `start` has free coordinates, shape (groups, 2): only lives without truncation and unknown ages, whose likelihood
+    has one maximum, need none. `groups` are positions, rising; all when left out.
     """
     groups = np.arange(lives.n_groups) if groups is None else groups
     best = Maximum.unsettled(np.full((groups.size, 2), np.nan) if start is None else start)

@@ -1,20 +1,108 @@
-"""Estimates of one distribution for every group of a batch, and what follows from them without another search."""
+"""Estimates of one distribution for every group of a batch: their curves, criteria, and draws from their posterior."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import FloatArray, IntArray, Seed
+from relfit.base.arguments import durations
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray, Seed
+from relfit.base.errors import ArgumentError
 from relfit.fitting import status
-from relfit.fitting.families import Family
-from relfit.fitting.group_curves import GroupCurves
+from relfit.fitting.families import Distribution, Family
+from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
+
+
+class _HasDistribution(Protocol):
+    @property
+    def distribution(self) -> Distribution: ...
+
+
+class GroupCurves:
+    """Curves of the fitted distributions, one per group.
+
+    A single time gives an array of shape (groups,); m times give (groups, m); an array of shape (groups, m) gives each
+    group times of its own. Times are hours, or text such as "24h".
+    """
+
+    def sf(self: _HasDistribution, time: Durations, age: object = None) -> FloatArray:
+        """Reliability of every group, for new nodes or nodes of an age.
+
+        Parameters
+        ----------
+        time, age : duration
+            Hours, or text such as "24h"; new nodes without `age`.
+
+        Examples
+        --------
+        >>> import relfit as rf
+        >>> fit = rf.fit([100.0, 900.0, 4000.0, 8760.0], "weibull")["weibull"]
+        >>> fit.shape.round(2).tolist(), fit.sf("24h").round(2).tolist(), fit.sf("24h", age="1000h").round(3).tolist()
+        ([0.76], [0.97], [0.992])
+        >>> fit.sf(["1h", "24h"]).shape, fit.median.round(0).tolist(), fit.ppf(0.5).round(0).tolist()
+        ((1, 2), [1831.0], [1831.0])
+        """
+        times = _turned("time", durations("time", time), self.distribution)
+        ages = None if age is None else _turned("age", durations("age", age), self.distribution)
+        return self.distribution.sf(times, ages).T
+
+    def conditional_sf(self: _HasDistribution, time: Durations, age: object) -> FloatArray:
+        """Probability that a node of this age survives `time` hours more: ``sf(time, age)``."""
+        return GroupCurves.sf(self, time, age)
+
+    def cdf(self: _HasDistribution, time: Durations) -> FloatArray:
+        """Probability of failing within `time`."""
+        return self.distribution.cdf(_turned("time", durations("time", time), self.distribution)).T
+
+    def pdf(self: _HasDistribution, time: Durations) -> FloatArray:
+        """Density at `time`, per hour."""
+        return self.distribution.pdf(_turned("time", durations("time", time), self.distribution)).T
+
+    def hazard(self: _HasDistribution, time: Durations) -> FloatArray:
+        """Failure rate at `time`, per hour, given life so far."""
+        return self.distribution.hazard(_turned("time", durations("time", time), self.distribution)).T
+
+    def cumulative_hazard(self: _HasDistribution, time: Durations) -> FloatArray:
+        """Integral of the hazard up to `time`."""
+        return self.distribution.cumulative_hazard(_turned("time", durations("time", time), self.distribution)).T
+
+    def quantile(self: _HasDistribution, probability: npt.ArrayLike) -> FloatArray:
+        """Hours by which a share `probability` has failed."""
+        return self.distribution.quantile(_turned("probability", np.asarray(probability, float), self.distribution)).T
+
+    def ppf(self: _HasDistribution, probability: npt.ArrayLike) -> FloatArray:
+        """`quantile`, by the name that scipy has."""
+        return GroupCurves.quantile(self, probability)
+
+    @property
+    def median(self: _HasDistribution) -> FloatArray:
+        """Hours by which half have failed under the fitted distribution, shape (groups,)."""
+        return self.distribution.median()
+
+    @property
+    def mean(self: _HasDistribution) -> FloatArray:
+        """Mean in hours under the fitted distribution, shape (groups,)."""
+        with np.errstate(all="ignore"):
+            return self.distribution.mean()
+
+
+def _turned(name: str, values: FloatArray, distribution: Distribution) -> FloatArray:
+    """Values with the groups along the last axis, as a batch of distributions takes them."""
+    groups = distribution.batch_shape[-1]
+    if values.ndim > 2 or (values.ndim == 2 and values.shape[0] not in (1, groups)):
+        raise ArgumentError(
+            f"{name} has shape {values.shape}, and there are {groups} groups",
+            remedy=f"give one {name}, several for all groups, or a row for each group: ({groups}, m)",
+        )
+    return values[:, None] if values.ndim == 1 else values.T
+
 
 MAXIMUM_LIKELIHOOD = "maximum likelihood"
 
@@ -185,3 +273,46 @@ def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArr
         usable = np.isfinite(slope).all(axis=(1, 2)) & (np.linalg.det(slope) != 0.0)
         inverse[usable] = np.linalg.inv(slope[usable])
         return np.asarray(inverse @ covariance @ inverse.transpose(0, 2, 1))
+
+
+_FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
+_ROUNDS = 3  # of proposals
+_VALUES = 2_000_000  # draws times lives at a time
+_FEWEST = 0.05  # effective share of the draws below which a group is not usable
+
+
+def drawn_parameters(
+    fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
+) -> tuple[FloatArray, BoolArray]:
+    """Draws of the parameters of some groups, shape (draws, groups, k), and which groups have enough of them.
+
+    By importance sampling from the posterior distribution under a prior that is flat in free coordinates; for
+    location-scale families with complete data this is the frequentist distribution.
+    """
+    fitted, free, covariance = fit.free
+    place = np.searchsorted(fitted, rows)
+    centre, covariance = free[place], covariance[place]
+    group, k = np.arange(rows.size), centre.shape[1]
+    likelihood = LogLikelihood(fit.family, fit.lives.take(rows))
+    at_once = max(_VALUES // max(likelihood.lives.durations.size, 1), 1)
+    usable = np.asarray(np.isfinite(covariance).all(axis=(1, 2)))
+    for _ in range(_ROUNDS):  # each proposes from the mean and covariance of the round before
+        usable[usable] = np.linalg.eigvalsh(covariance[usable])[:, 0] > 0.0
+        root = np.zeros_like(covariance)
+        root[usable] = _WIDER * np.linalg.cholesky(covariance[usable])
+        moves = rng.standard_normal((n_draws, rows.size, k))
+        moves /= np.sqrt(rng.chisquare(_FREEDOM, (n_draws, rows.size, 1)) / _FREEDOM)
+        proposed = centre + np.einsum("gij,mgj->mgi", root, moves)
+        log = np.concatenate([likelihood(proposed[i : i + at_once]) for i in range(0, n_draws, at_once)])
+        log += 0.5 * (_FREEDOM + k) * np.log1p((moves**2).sum(axis=-1) / _FREEDOM)
+        log[:, ~usable | ~np.isfinite(log.max(axis=0))] = 0.0
+        weight = np.exp(log - log.max(axis=0))
+        weight /= weight.sum(axis=0)
+        centre = np.einsum("mg,mgi->gi", weight, proposed)
+        away = proposed - centre
+        covariance = np.einsum("mg,mgi,mgj->gij", weight, away, away)
+    usable &= 1.0 / (weight**2).sum(axis=0) >= _FEWEST * n_draws
+    steps = (np.arange(n_draws)[:, None] + rng.random(rows.size)) / n_draws  # systematic resampling
+    above = np.cumsum(weight, axis=0)
+    order = np.stack([np.searchsorted(above[:, g], steps[:, g]) for g in group], axis=1)
+    return fit.family.from_free(proposed[np.minimum(order, n_draws - 1), group]), usable

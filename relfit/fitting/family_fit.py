@@ -12,16 +12,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import FloatArray, Seed
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result, json_ready
 from relfit.base.text import count
-from relfit.fitting.estimates import FamilyEstimates
+from relfit.base.units import hours
+from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
 from relfit.fitting.field_forecast import FailuresAhead, failures_ahead
 from relfit.fitting.goodness import DISTANCES, STATISTICS, kolmogorov_p
 from relfit.fitting.goodness_of_fit import Goodness, distances_of, goodness_of
-from relfit.fitting.interval_quantities import quantity_named
-from relfit.fitting.intervals import exact_limits, interval_of, wald_limits
+from relfit.fitting.intervals import (
+    KINDS,
+    exact_limits,
+    likelihood_limits,
+    percentile_limits,
+    quantity_named,
+    wald_limits,
+)
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
@@ -123,7 +130,40 @@ class FamilyFit(FamilyEstimates, Result):
         >>> rf.fit(ttf, "weibull")["weibull"].interval("reliability", at="24h")
         Interval: reliability at 24 h of weibull: 0.948145 (0.590116-0.999044), 95 % interval by profile
         """
-        return interval_of(self, quantity, at, age, kind, level, n_resamples, rng, terminated, workers)
+        level = level_checked(self.level if level is None else level)
+        if kind not in KINDS:
+            raise ArgumentError(f"no interval of kind {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
+        if terminated not in (None, "time", "failure"):
+            raise ArgumentError(f"terminated={terminated!r} is not known", remedy="use 'time' or 'failure'")
+        if terminated is not None and kind != "exact":
+            what = "only exact intervals depend on how observation was terminated"
+            raise ArgumentError(what, remedy=Remedy("use kind='exact'", "use --kind exact"))
+        wanted = quantity_named(quantity, self.family, at, age)
+        codes = self.status.copy()
+        if kind == "exact":
+            low, high = exact_limits(self, wanted, level, terminated)
+        elif kind in ("bootstrap", "resample"):
+            low, high, few = percentile_limits(self, wanted, level, n_resamples, rng, kind == "resample", workers)
+            codes[few & self.ok] = "few_replicates"
+        elif self.method != MAXIMUM_LIKELIHOOD:
+            raise ArgumentError(
+                f"{kind} intervals need maximum likelihood, these fits come from {self.method}",
+                remedy=Remedy("use kind='bootstrap'", "use --kind bootstrap"),
+            )
+        else:
+            low, high = (wald_limits if kind == "wald" else likelihood_limits)(self, wanted, level)
+        open_low, open_high = low == wanted.range[0], high == wanted.range[1]
+        failed = self.ok & (np.isnan(low) | np.isnan(high)) & (codes == "ok")
+        codes[self.ok & open_low & (codes == "ok")] = "open_low"
+        codes[self.ok & open_high & (codes == "ok")] = "open_high"
+        codes[self.ok & open_low & open_high] = "open"
+        codes[failed] = "not_defined" if kind == "wald" else "not_converged"
+        where = None if wanted.at is None else np.array([wanted.at])
+        estimate = wanted.value(self.distribution)
+        if kind == "exact":  # without a failure the likelihood is largest at rate zero
+            estimate = np.where(codes == "all_censored", wanted.value(self.family.unchecked(0.0)), estimate)
+        shown = quantity if age is None else f"{quantity} from age {hours(age):g}"
+        return Interval(shown, kind, level, where, estimate, low, high, codes, self.groups, self.name)
 
     def failures_ahead(
         self,
@@ -357,9 +397,8 @@ class FamilyFit(FamilyEstimates, Result):
         for name, value in self.parameters.items():
             low, high = self.parameter_intervals[name]
             values |= {name: value, f"{name}_se": self.standard_errors[name], f"{name}_low": low, f"{name}_high": high}
-        values |= {name: getattr(self, name) for name in ("mean", "mean_low", "mean_high")}
-        values["median"] = self.median
-        values |= {name: getattr(self, name) for name in ("loglik", "aic", "aicc", "bic")}
+        names = ("mean", "mean_low", "mean_high", "median", "loglik", "aic", "aicc", "bic")
+        values |= {name: getattr(self, name) for name in names}
         tests = self.tests
         for i, test in enumerate(tests.tests):
             values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}

@@ -19,9 +19,8 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, duration, percent
-from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.estimates import FamilyEstimates, drawn_parameters
 from relfit.fitting.families import Family
-from relfit.fitting.posterior import drawn_parameters
 from relfit.log.lifedata import LifeData
 
 _VALUES = 2_000_000  # draws times lives at a time
@@ -104,14 +103,8 @@ class _Running:
         code = lives.group_codes()[runs]
         stationary = np.zeros(code.size, np.bool_) if lives.stationary is None else lives.stationary[runs]
         weight = np.ones(code.size, np.int64) if lives.weights is None else lives.weights[runs]
-        return cls(
-            family,
-            code,
-            lives.durations[runs],
-            stationary,
-            weight,
-            offsets_of(np.bincount(code, minlength=lives.n_groups)),
-        )
+        offsets = offsets_of(np.bincount(code, minlength=lives.n_groups))
+        return cls(family, code, lives.durations[runs], stationary, weight, offsets)
 
     def by_group(self, values: npt.NDArray[np.number]) -> FloatArray:
         """Sums over the units of each group, shape (draws, units) to (draws, groups)."""

@@ -9,8 +9,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
-from relfit.fitting import family_comparison as comparison
-from relfit.fitting.fits import Fits
+from relfit.fitting.fits import Fits, comparable
 
 if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit
@@ -70,7 +69,8 @@ def _of_one(fits: Fits) -> str:
         near = max(chances, key=lambda name: chances[name])
         if chances[near] >= _ALPHA:
             return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])})."
-        near = min(ok, key=lambda name: _distance(fits[name]))
+        distances = {name: fits[name].tests.statistic[0, fits[name].tests.tests.index("ad")] for name in ok}
+        near = min(ok, key=lambda name: float(np.nan_to_num(distances[name], nan=np.inf)))
         other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
         return f"No distribution fits: {rejected}{other}."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
@@ -87,11 +87,6 @@ def _source(fit: FamilyFit) -> Any:
     return fit.tests.source[:, fit.tests.tests.index("ad")]
 
 
-def _distance(fit: FamilyFit) -> float:
-    """Anderson-Darling statistic; infinite where not defined."""
-    return float(np.nan_to_num(fit.tests.statistic[0, fit.tests.tests.index("ad")], nan=np.inf))
-
-
 def _p(fit: FamilyFit) -> tuple[float, float]:
     """Anderson-Darling p-value, and the smallest that can be distinguished from zero."""
     tests = fit.tests
@@ -102,7 +97,7 @@ def _p(fit: FamilyFit) -> tuple[float, float]:
 
 def _rejections(fits: Fits) -> dict[str, tuple[int, int]]:
     """Of each distribution, how many of the groups with enough failures are tested by Anderson-Darling and rejected."""
-    compared, out = comparison.comparable(fits.results), {}
+    compared, out = comparable(fits.results), {}
     for name, fit in fits.results.items():
         p = fit.tests.p[compared, fit.tests.tests.index("ad")]
         out[name] = (int(np.isfinite(p).sum()), int((np.nan_to_num(p, nan=1.0) < _ALPHA).sum()))
@@ -114,7 +109,7 @@ def _counted(tested: int, rejected: int) -> str:
 
 
 def _of_many(fits: Fits, sample: Fits) -> str:
-    compared = comparison.comparable(fits.results)
+    compared = comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
         return f"None of {len(fits):,} groups has enough failures to compare distributions."

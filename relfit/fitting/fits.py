@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import Seed
+from relfit.base.arrays import BoolArray, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, json_ready, key_columns
 from relfit.base.text import count
-from relfit.fitting import family_comparison as comparison
 from relfit.fitting.competing import CompetingFit, causes_in_series
+from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import family_named
 from relfit.fitting.family_fit import FamilyFit
-from relfit.fitting.interval_quantities import QUANTITIES, no_quantity
+from relfit.fitting.intervals import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
+
+_AS_GOOD_AICC = 2.0  # difference of AICc (Burnham and Anderson 2002)
 
 
 class Fits(Result):
@@ -53,6 +55,10 @@ class Fits(Result):
         return tuple(self.results)
 
     @property
+    def _names(self) -> pd.Index:
+        return pd.Index(self.families, name="family")
+
+    @property
     def groups(self) -> pd.Index:
         """Labels of the groups."""
         return self.lives.groups
@@ -79,7 +85,7 @@ class Fits(Result):
         """Distributions, groups, durations, and how often each distribution is the best."""
         best = self.best().value_counts()
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
-        few = int((~comparison.comparable(self.results)).sum())
+        few = int((~comparable(self.results)).sum())
         return (
             f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
@@ -133,7 +139,32 @@ class Fits(Result):
         """
         distance = np.stack([result.largest_distance for result in self.results.values()])
         p = np.stack([result.ks_p_textbook for result in self.results.values()])
-        return comparison.compare(self.results, distance, p, alpha)
+        if not 0.0 <= alpha < 1.0:
+            raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
+        aicc = _criteria(self.results, "aicc").T
+        compared = comparable(self.results)
+        has_p, has_aicc = np.isfinite(p) & compared, np.isfinite(aicc)
+        # the highest p-value is that of the smallest distance, which neither vanishes nor ties as p-values do
+        nearest = np.min(np.where(has_p, distance, np.inf), axis=0, initial=np.inf)
+        lowest = np.min(np.where(has_aicc, aicc, np.inf), axis=0, initial=np.inf)
+        best_p = has_p & (distance == nearest)
+        with np.errstate(invalid="ignore"):
+            good_p = has_p & (best_p | (p > alpha))
+            good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)
+        groups, tested = int(compared.sum()), int(has_p.any(axis=0).sum())
+        fitted = np.stack([result.ok for result in self.results.values()])
+        counts = {
+            "fitted": fitted.sum(axis=1),
+            "compared": np.full(len(self.results), groups),
+            "best_by_p": best_p.sum(axis=1),
+            "as_good_by_p": good_p.sum(axis=1),
+            "as_good_by_p_percent": 100.0 * good_p.sum(axis=1) / (tested or np.nan),
+            "best_by_aicc": (has_aicc & (aicc == lowest)).sum(axis=1),
+            "as_good_by_aicc": good_aicc.sum(axis=1),
+            "as_good_by_aicc_percent": 100.0 * good_aicc.sum(axis=1) / max(groups, 1),
+            "alone": (fitted & (fitted.sum(axis=0) == 1)).sum(axis=1),
+        }
+        return pd.DataFrame(counts, index=self._names)
 
     def describe(self, family: str = "weibull") -> pd.DataFrame:
         """Variation of the parameters and the mean over the groups.
@@ -143,7 +174,9 @@ class Fits(Result):
         family : str
             One of the fitted distributions.
         """
-        return comparison.describe(self[family])
+        frame = pd.DataFrame({**self[family].parameters, "mean_hours": self[family].mean})[self[family].ok]
+        table = frame.agg(["min", "max", "mean", "median", "std", "count"]).astype(float)
+        return table.set_axis(["minimum", "maximum", "mean", "median", "standard_deviation", "groups"])
 
     def best(self, by: str = "aicc") -> pd.Series:
         """Name of the best distribution of each group; missing with too few failures to compare (`compare`).
@@ -162,7 +195,7 @@ class Fits(Result):
             raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic, bic, ks_p_textbook or loglik")
         sign = 1.0 if by in ("ks_p_textbook", "loglik") else -1.0
         values = np.stack([sign * getattr(result, by) for result in self.results.values()])
-        values = np.where(np.isfinite(values) & comparison.comparable(self.results), values, -np.inf)
+        values = np.where(np.isfinite(values) & comparable(self.results), values, -np.inf)
         names = np.array(self.families, dtype=object)[values.argmax(axis=0)]
         names[~np.isfinite(values).any(axis=0)] = None
         return pd.Series(names, index=self.groups, name=f"best_by_{by}", dtype=object)
@@ -179,7 +212,14 @@ class Fits(Result):
         pandas.DataFrame
             One row per group, one column per distribution; rows add to one, and are NaN where nothing is compared.
         """
-        return comparison.weights(self.results, self.groups, by)
+        values = _criteria(self.results, by)
+        usable = np.isfinite(values)
+        lowest = np.min(np.where(usable, values, np.inf), axis=1, initial=np.inf, keepdims=True)
+        with np.errstate(invalid="ignore"):
+            raw = np.where(usable, np.exp(-0.5 * (values - lowest)), 0.0)
+        total = raw.sum(axis=1, keepdims=True)
+        share = np.divide(raw, total, out=np.full(raw.shape, np.nan), where=total > 0)
+        return pd.DataFrame(share, index=self.groups, columns=self._names)
 
     def ranking(self, by: str = "aicc") -> pd.DataFrame:
         """Distributions of each group from best to worst, by the criterion `by` as for `weights`.
@@ -197,7 +237,26 @@ class Fits(Result):
         >>> fits.ranking()["family"].tolist()[0]
         'weibull'
         """
-        return comparison.ranking(self.results, self.groups, by)
+        size, families = len(self), len(self.results)
+        share = self.weights(by).to_numpy()
+        values = _criteria(self.results, by)
+        order = np.argsort(np.where(np.isfinite(values), values, np.inf), axis=1, kind="stable")
+        rows = np.arange(size)[:, None]
+        ranked = values[rows, order]
+        ranks = np.isfinite(ranked)
+        with np.errstate(invalid="ignore"):
+            away = np.where(ranks, ranked - np.where(ranks, ranked, np.inf).min(axis=1, keepdims=True), np.nan)
+        status = np.stack([result.status for result in self.results.values()], axis=1)[rows, order]
+        table = key_columns(self.groups).iloc[np.repeat(np.arange(size), families)].reset_index(drop=True)
+        rank = pd.Series(np.tile(np.arange(1, families + 1), size))
+        return table.assign(
+            rank=rank.where(ranks.ravel()).astype("Int64"),
+            family=np.array(self.families, dtype=object)[order].ravel(),
+            **{by: ranked.ravel()},
+            difference=away.ravel(),
+            weight=share[rows, order].ravel(),
+            status=status.ravel(),
+        )
 
     def rejected(self, test: str = "ad", alpha: float = 0.05) -> pd.DataFrame:
         """Number of groups in which a calibrated test rejects each distribution, and after adjustment for many groups.
@@ -232,7 +291,7 @@ class Fits(Result):
                 alone, together = (int((values < alpha).sum()) for values in (p, adjusted_p(p)))
             rows.append((tested, alone, alpha * tested, together, int((source == "not computed").sum())))
         names = ["tested", "rejected", "expected", "rejected_adjusted", "not_computed"]
-        return pd.DataFrame(rows, index=pd.Index(self.families, name="family"), columns=names)
+        return pd.DataFrame(rows, index=self._names, columns=names)
 
     def interval(
         self,
@@ -344,3 +403,23 @@ class Fits(Result):
 
     def _repr_html_(self) -> str:
         return f"<p>{escape(repr(self))}</p>{self.summary().to_html(max_rows=12, float_format='{:.4g}'.format)}"
+
+
+def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
+    """Groups that can distinguish distributions, shape (groups,).
+
+    At least two distributions could be fitted, and there are two failures more than any has parameters: below that the
+    small-sample term of AICc leaves only the one with the fewest, which is no evidence for it.
+    """
+    every = list(results.values())
+    most = max(result.parameter_array.shape[1] for result in every)
+    fitted = np.stack([result.ok for result in every]).sum(axis=0)
+    return np.asarray((every[0].lives.n_failures > most + 1) & (fitted >= min(2, len(every))))
+
+
+def _criteria(results: Mapping[str, FamilyEstimates], by: str) -> FloatArray:
+    """Values of a criterion that is better the lower it is, shape (groups, families); NaN where nothing is compared."""
+    if by not in ("aicc", "aic", "bic"):
+        raise ArgumentError(f"no criterion {by!r}", remedy="use aicc, aic or bic")
+    values = np.stack([np.asarray(getattr(result, by)) for result in results.values()], axis=1)
+    return np.where(comparable(results)[:, None], values, np.nan)

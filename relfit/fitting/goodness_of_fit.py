@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arguments import one_whole
-from relfit.base.arrays import FloatArray, Seed
+from relfit.base.arrays import BoolArray, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.results import Result
@@ -86,11 +86,7 @@ class Goodness(Result):
 
 
 def distances_of(
-    family: type[Family],
-    parameters: FloatArray,
-    fitted: npt.NDArray[np.bool_],
-    lives: LifeData,
-    workers: int | None = None,
+    family: type[Family], parameters: FloatArray, fitted: BoolArray, lives: LifeData, workers: int | None = None
 ) -> FloatArray:
     """Distances of the fitted distributions, columns as `relfit.fitting.goodness.STATISTICS`; NaN where not defined.
 
@@ -134,7 +130,7 @@ def spent_hazards(
 
 
 def _chi_square(
-    family: type[Family], parameters: FloatArray, fitted: npt.NDArray[np.bool_], lives: LifeData, workers: int | None
+    family: type[Family], parameters: FloatArray, fitted: BoolArray, lives: LifeData, workers: int | None
 ) -> FloatArray:
     if lives.upper is not None:
         return np.full(lives.n_groups, np.nan)
@@ -160,9 +156,7 @@ def goodness_of(
         raise ArgumentError(f"no test {unknown[0] if unknown else ''!r}", remedy=f"use some of {', '.join(TESTS)}")
     lives, groups = fit.lives, fit.lives.n_groups
 
-    def statistics(
-        own: FloatArray | None, data: LifeData, parameters: FloatArray, ok: npt.NDArray[np.bool_]
-    ) -> FloatArray:
+    def statistics(own: FloatArray | None, data: LifeData, parameters: FloatArray, ok: BoolArray) -> FloatArray:
         out = np.empty((data.n_groups, len(tests)))
         if own is None and tests != ("chi2",):
             own = distances_of(fit.family, parameters, ok, data, workers=workers)
@@ -214,17 +208,7 @@ def goodness_of(
             level[part] += (finite & (np.abs(values - here) <= slack)).sum(axis=1)
             count[part] += finite.any(axis=2).sum(axis=1)
 
-        replicate(
-            fit.family,
-            fit.parameter_array,
-            wanted & fit.ok,
-            lives,
-            times,
-            generator,
-            workers=workers,
-            look=look,
-            estimator=fit.estimator,
-        )
+        replicate(fit, wanted & fit.ok, times, generator, workers=workers, look=look)
     for i, test in enumerate(tests):
         rows = np.flatnonzero(open_[:, i] & (count > 0))
         # the chi-square statistic is a lattice: half of the replicates that tie with it count

@@ -1,21 +1,136 @@
-"""Intervals for any quantity of a fit: Wald, profile likelihood, bootstrap, and exact ones for the exponential."""
+"""Quantities of fits that have intervals, and their limits: Wald, profile likelihood, bootstrap, and exact ones."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
+from relfit.base.arguments import durations
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.numeric.levels import level_checked, normal_quantile
+from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.poisson import exponential_mean_interval
-from relfit.base.results import Interval
 from relfit.base.units import hours
 from relfit.fitting.bootstrap import replicate
-from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, FamilyEstimates
-from relfit.fitting.interval_quantities import FitQuantity, quantity_named
+from relfit.fitting.estimates import FamilyEstimates
+from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import profile_limits
+
+QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
+_Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[float, float]]
+_SCALES: dict[str, _Scale] = {
+    "positive": (np.log, np.exp, (0.0, np.inf)),
+    "fraction": (special.logit, special.expit, (0.0, 1.0)),
+    "real": (np.asarray, np.asarray, (-np.inf, np.inf)),
+}
+"""By the domain of a parameter its unbounded scale, the way back, and its range."""
+
+
+@dataclass(frozen=True)
+class FitQuantity:
+    """A function of the fitted distribution, and the scale on which its estimate is close to normal.
+
+    ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
+    rise together, and ``range`` has the smallest and largest possible value; ``at`` as for `quantity_named`, in hours.
+    """
+
+    transformed: Callable[[Family], FloatArray]
+    back: Callable[[FloatArray], FloatArray]
+    range: tuple[float, float]
+    at: float | None = None
+    rising: bool = True
+
+    def value(self, distribution: Family) -> FloatArray:
+        """The quantity itself."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.back(self.transformed(distribution)), dtype=np.float64)
+
+    def of_free(self, family: type[Family], free: FloatArray) -> FloatArray:
+        """The transformed quantity at free coordinates, shape (..., k) to (...)."""
+        with np.errstate(all="ignore"):
+            return self.transformed(family.unchecked(*np.moveaxis(family.from_free(free), -1, 0)))
+
+    def limits(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Ends of the quantity's interval from those of the transformed one."""
+        first, second = self.back(low), self.back(high)
+        return (first, second) if self.rising else (second, first)
+
+
+def quantity_named(
+    name: str, family: type[Family], at: float | str | None, age: float | str | None = None
+) -> FitQuantity:
+    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter.
+
+    `at` is the probability of a quantile, or the time of a reliability or a hazard; `age` that from which the time of a
+    reliability runs. An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`
+    or `age`, a time that is not above zero, and several of them.
+    """
+    names = family.parameter_names()
+    if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]
+        several = "at" if np.ndim(at) else "age"  # type: ignore[arg-type]
+        raise ArgumentError(f"interval takes one {several}=", remedy="call it once for each value")
+    if age is not None and name != "reliability":
+        raise ArgumentError(f"{name} takes no age=", remedy="reliability does")
+    if at is not None and name in (*names, "mean", "median"):
+        raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
+    if name in names:
+        unbounded, back, ends = _SCALES[family.domains[names.index(name)]]
+        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends)
+    if name == "mean":
+        return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
+    if name in ("median", "quantile"):
+        if name == "quantile" and (at is None or isinstance(at, str)):
+            raise ArgumentError("quantile needs a probability", remedy=Remedy("give at=0.1", "write quantile@0.1"))
+        p = 0.5 if at is None else float(at)
+        if not 0.0 < p < 1.0:
+            raise ArgumentError(f"quantile {p:g} is not between 0 and 1", remedy="10 % is 0.1")
+        spent, place = -np.log1p(-p), None if name == "median" else p
+        return FitQuantity(lambda d: np.log(d.inverse_cumulative_hazard(spent)), np.exp, (0.0, np.inf), place)
+    if name in ("reliability", "hazard"):
+        if at is None:
+            raise ArgumentError(
+                f"{name} needs a time", remedy=Remedy("give at=, in hours or as '24h'", f"write {name}@24h")
+            )
+        time = hours(at)
+        if not (time > 0.0 and np.isfinite(time)):
+            raise ArgumentError(f"{name} at {time:g} hours has no value", remedy="give a time above zero")
+        if name == "hazard":
+            return FitQuantity(lambda d: d.log_hazard(time), np.exp, (0.0, np.inf), time)
+        start = 0.0 if age is None else float(durations("age", age))
+        return FitQuantity(
+            lambda d: np.log(d.conditional_cumulative_hazard(time, start) if start else -d.log_sf(time)),
+            lambda x: np.exp(-np.exp(x)),
+            (0.0, 1.0),
+            time,
+            rising=False,
+        )
+    raise no_quantity(name, names, f" of the {family.name} family")
+
+
+def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentError:
+    """The error of a quantity that there is not, with the nearest one."""
+    names = list(parameters)
+    if name in ("conditional_sf", "conditional_reliability", "sf"):
+        return ArgumentError(f"no quantity {name!r}", remedy="use reliability with at= and age=")
+    percent = re.fullmatch(r"[bB]_?(\d{1,2}(?:\.\d+)?)", name)
+    if percent:
+        p = float(percent[1]) / 100.0
+        remedy = Remedy(f"it is the quantile: use quantile with at={p:g}", f"it is the quantile: write quantile@{p:g}")
+        return ArgumentError(f"no quantity {name!r}", remedy=remedy)
+    near = get_close_matches(name, [*QUANTITIES, *names], n=1)
+    return ArgumentError(
+        f"no quantity {name!r}{of}",
+        remedy=(f"did you mean {near[0]}? " if near else "")
+        + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
+    )
+
 
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 
@@ -27,55 +142,6 @@ KINDS = {
     "resample": "percentiles over replicates that draw each group's durations with replacement",
     "exact": "chi-square limits of the exponential, exact or, for observation that ended by the clock, conservative",
 }
-
-
-def interval_of(
-    fit: FamilyEstimates,
-    name: str,
-    at: float | str | None,
-    age: float | str | None,
-    kind: str,
-    level: float | None,
-    n_resamples: int,
-    rng: Seed,
-    terminated: str | None,
-    workers: int | None,
-) -> Interval:
-    """Interval of one quantity; `FamilyFit.interval` documents the arguments."""
-    level = level_checked(fit.level if level is None else level)
-    if kind not in KINDS:
-        raise ArgumentError(f"no interval of kind {kind!r}", remedy=f"use one of {', '.join(KINDS)}")
-    if terminated not in (None, "time", "failure"):
-        raise ArgumentError(f"terminated={terminated!r} is not known", remedy="use 'time' or 'failure'")
-    if terminated is not None and kind != "exact":
-        what = "only exact intervals depend on how observation was terminated"
-        raise ArgumentError(what, remedy=Remedy("use kind='exact'", "use --kind exact"))
-    quantity = quantity_named(name, fit.family, at, age)
-    codes = fit.status.copy()
-    if kind == "exact":
-        low, high = exact_limits(fit, quantity, level, terminated)
-    elif kind in ("bootstrap", "resample"):
-        low, high, few = _percentiles(fit, quantity, level, n_resamples, rng, kind == "resample", workers)
-        codes[few & fit.ok] = "few_replicates"
-    elif fit.method != MAXIMUM_LIKELIHOOD:
-        raise ArgumentError(
-            f"{kind} intervals need maximum likelihood, these fits come from {fit.method}",
-            remedy=Remedy("use kind='bootstrap'", "use --kind bootstrap"),
-        )
-    else:
-        low, high = (wald_limits if kind == "wald" else _profile)(fit, quantity, level)
-    open_low, open_high = low == quantity.range[0], high == quantity.range[1]
-    failed = fit.ok & (np.isnan(low) | np.isnan(high)) & (codes == "ok")
-    codes[fit.ok & open_low & (codes == "ok")] = "open_low"
-    codes[fit.ok & open_high & (codes == "ok")] = "open_high"
-    codes[fit.ok & open_low & open_high] = "open"
-    codes[failed] = "not_defined" if kind == "wald" else "not_converged"
-    where = None if quantity.at is None else np.array([quantity.at])
-    estimate = quantity.value(fit.distribution)
-    if kind == "exact":  # without a failure the likelihood is largest at rate zero
-        estimate = np.where(codes == "all_censored", quantity.value(fit.family.unchecked(0.0)), estimate)
-    shown = name if age is None else f"{name} from age {hours(age):g}"
-    return Interval(shown, kind, level, where, estimate, low, high, codes, fit.groups, fit.name)
 
 
 def exact_limits(
@@ -98,7 +164,7 @@ def exact_limits(
     return np.minimum(*ends), np.maximum(*ends)
 
 
-def _percentiles(
+def percentile_limits(
     fit: FamilyEstimates,
     quantity: FitQuantity,
     level: float,
@@ -107,18 +173,9 @@ def _percentiles(
     resample: bool,
     workers: int | None,
 ) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]]:
-    drawn = replicate(
-        fit.family,
-        fit.parameter_array,
-        fit.ok,
-        fit.lives,
-        n_resamples,
-        rng,
-        resample=resample,
-        workers=workers,
-        estimator=fit.estimator,
-    )
-    values = quantity.value(fit.family.unchecked(*np.moveaxis(drawn.parameters, -1, 0)))
+    """Percentiles over the estimates of replicates, and where too few of them could be fitted."""
+    drawn = replicate(fit, fit.ok, n_resamples, rng, resample=resample, workers=workers)
+    values = quantity.value(fit.family.unchecked(*np.moveaxis(drawn, -1, 0)))
     count = (~np.isnan(values)).sum(axis=1)
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows = np.flatnonzero(count > 0)
@@ -149,7 +206,8 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
     return out[0], out[1]
 
 
-def _profile(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
+def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the profile likelihood, for parts of the groups in turn."""
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free
     drop = 0.5 * normal_quantile(level) ** 2

@@ -55,13 +55,8 @@ class _Held:
         return np.asarray(rest, dtype=np.int64)
 
     def take(self, positions: IntArray) -> _Held:
-        return _Held(
-            self.objective.take(positions),
-            self.quantity,
-            self.value[positions],
-            self.start[positions],
-            self.solved[positions],
-        )
+        rows = self.value[positions], self.start[positions], self.solved[positions]
+        return _Held(self.objective.take(positions), self.quantity, *rows)
 
     def points(self, others: FloatArray) -> FloatArray:
         """Free coordinates with the quantity at its value, for the others, shape (trials, groups, k - 1)."""
@@ -122,20 +117,10 @@ def profile_limits(
 ) -> tuple[FloatArray, FloatArray]:
     """Least and largest value of `quantity` whose profile is within `drop` of the maximum, each of shape (groups,).
 
-    Minus or plus infinity where the profile does not fall so far on that side; NaN where the search failed.
-
-    Parameters
-    ----------
-    centre : ndarray, shape (groups, k)
-        Free coordinates of the maximum.
-    covariance : ndarray, shape (groups, k, k)
-        Of these coordinates, from which the search starts.
-    top : ndarray, shape (groups,)
-        The maximum.
-    drop : float
-        Half a quantile of chi-square.
-    quantity : callable
-        On an unbounded scale; shape (trials, groups, k) to (trials, groups).
+    Minus or plus infinity where the profile does not fall so far on that side; NaN where the search failed. `centre`
+    are the free coordinates of the maximum `top`, (groups, k); from their covariance the search starts. `drop` is half
+    a quantile of chi-square. The quantity is on an unbounded scale, and takes shape (trials, groups, k) to (trials,
+    groups).
     """
     errors = np.sqrt(np.maximum(np.diagonal(covariance, axis1=1, axis2=2), 1e-300))
     step = np.clip(1e-3 * errors, 1e-8, 1e-3)
@@ -214,14 +199,7 @@ def border(
 ) -> FloatArray:
     """Border of the region in which the likelihood of one group is within `drop` of its maximum, shape (angles, 2).
 
-    In free coordinates, along rays from the maximum; NaN where the region has no end that way.
-
-    Parameters
-    ----------
-    objective : LogLikelihood
-        Of one group and two free coordinates.
-    centre : ndarray, shape (2,)
-    information : ndarray, shape (2, 2)
+    In two free coordinates, along rays from the maximum; NaN where the region has no end that way.
     """
     angle = 2.0 * np.pi * np.arange(_ANGLES) / _ANGLES
     rays = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ whitening(information[None])[0].T

@@ -15,8 +15,7 @@ from relfit.base.errors import DataError
 from relfit.fitting.families import Exponential, Family, Weibull
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.system import System
-from relfit.system._common_cause import CommonCause, Racks
-from relfit.system.checked_nodes import Component, components_of
+from relfit.system.checked_nodes import CommonCause, Component, Racks, components_of
 
 
 def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: Any) -> System:

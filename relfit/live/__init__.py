@@ -7,9 +7,8 @@ imports this package. It needs ``pip install "relfit[live]"``. A newcomer adds a
 """
 
 from relfit.fleet.surveillance import scored
-from relfit.live._day_page import day_page
+from relfit.live._day_page import day_page, forecast_record
 from relfit.live._fleet_alarms import alarm_history, fleet_alarms
-from relfit.live._forecast_record import forecast_record
 from relfit.live.live_records import Alarm
 
 __all__ = ["Alarm", "alarm_history", "day_page", "fleet_alarms", "forecast_record", "scored"]

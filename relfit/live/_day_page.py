@@ -1,4 +1,4 @@
-"""`day_page`: alarms, what to do today, the forecast, and how good the last forecasts were, on one HTML page."""
+"""Today's forecast, to be compared with its outcome, and the page of the day with what to do, on one HTML page."""
 
 from __future__ import annotations
 
@@ -6,19 +6,51 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.base.text import count
 from relfit.fleet.surveillance import expected_soon, forecasts_so_far
-from relfit.live._forecast_record import DRAWS, HORIZONS
 from relfit.live.live_records import Alarm
 from relfit.plotting import forecast_figures
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
 from relfit.study import Study
+
+DRAWS, HORIZONS = 1000, ("7d", "30d")
+"""Random futures of a forecast, and its horizons."""
+_COLUMNS = {"name": "system", "horizon": "horizon_hours", "incidents": "mean"}
+_COLUMNS |= {"incidents_low": "lower", "incidents_high": "upper"}
+
+
+def forecast_record(study: Study) -> pd.DataFrame:
+    """The expected incidents of each system in the 7 and the 30 days after the end of a log.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``made`` (the end of the log), ``system``, ``horizon_hours``; ``mean`` and prediction interval (``lower``,
+        ``upper``, ``level``) of the number of incidents; ``happened`` and ``score``, still NaN.
+
+    Raises
+    ------
+    DataError
+        When there is nothing to forecast.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> record = forecast_record(rf.Study(rf.datasets.load("white")))
+    >>> record["horizon_hours"].tolist(), bool(record["happened"].isna().all())
+    ([168.0, 720.0], True)
+    """
+    ahead = study.forecast(HORIZONS, n_draws=DRAWS)
+    rows = ahead.by_system[list(_COLUMNS)].rename(columns=_COLUMNS).astype({"system": str})
+    return rows.assign(made=ahead.start, level=ahead.level, happened=np.nan, score=np.nan)
+
 
 _MOST = 8  # things to do
 _SHOWN = 12  # rows of a table
@@ -38,24 +70,9 @@ def day_page(
 ) -> Path:
     """Write the page of the day: one HTML file that needs no network. Texts of records are shown as plain text.
 
-    Parameters
-    ----------
-    study : Study
-        Of all stored records.
-    alarms, previous : sequence of Alarm
-        Those of this round, and of the round before.
-    forecasts : pandas.DataFrame
-        Those made so far, scored (`relfit.live.scored`).
-    path : str or Path
-    fleet, made : str and pandas.Timestamp, optional
-        For the title; by default the systems of the log and its end.
-    notes : sequence of str
-        What else the round says.
-
-    Raises
-    ------
-    ArgumentError
-        When the file cannot be written.
+    The study is of all stored records; `alarms` are of this round, `previous` of the one before; `forecasts` are all
+    made so far, scored (`relfit.live.scored`). `fleet` and `made` make the title, by default the systems of the log and
+    its end; `notes` are what else the round says.
     """
     former, now = {alarm.key: alarm for alarm in previous}, {alarm.key for alarm in alarms}
     before = {alarm.key for alarm in alarms if alarm.key in former and not alarm.follows(former[alarm.key])}

@@ -7,21 +7,27 @@ shared out between the detectors (`SHARES`), and within each between its parts (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 
+import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import positive
+from relfit.base.arguments import durations, positive, whole
 from relfit.base.errors import ArgumentError
-from relfit.fleet.surveillance import WatchedFleet
-from relfit.live.alarm_texts import (
-    bursts,
-    missed_forecasts,
-    node_episodes,
-    rate_episodes,
-    repair_episodes,
-    repeat_episodes,
-    short_stock,
+from relfit.base.text import count, duration, number, percent, system_named
+from relfit.fleet.surveillance import (
+    NodeEpisode,
+    Streams,
+    WatchedFleet,
+    failed_repairs,
+    failures_ahead,
+    missed_counts,
+    nodes_standing_out,
+    rate_changes,
+    slower_repairs,
+    wide_incidents,
 )
 from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
@@ -120,3 +126,211 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
+
+
+_SHORT = 0.10  # probability of running short that raises an alarm
+_LEAD = "30d"
+_NEARLY = 0.85  # likeness of a cause's name to that of a stock
+_CAUSES = 8  # named
+_BURST_STANDS = pd.Timedelta("2d")  # so that a round that is missed loses none
+
+
+def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[Episode]:
+    """Alarms of rates that changed, by system, cause, rack, model and batch."""
+    for change in rate_changes(fleet, budget):
+        when, down = change.when, change.down
+        name, since = _named(fleet, change.streams, when.stream), fleet.stamp(fleet.steps.edges[when.begin])
+        begin, end = when.window
+        last = fleet.stamp(fleet.steps.edges[end] - 1)
+        times = when.seen / max(when.expected, 1e-300)
+        excess = f"; most of the excess is {change.cause}" if change.cause else ""
+        by_node = f"; {change.of_node:,} are of node {change.node}" if change.node else ""
+        text = (
+            f"The failure rate of {name} {'fell' if down else 'rose'}"
+            f"{f' about {since:%Y-%m-%d}; the strongest window now' if begin > when.begin else ''}: "
+            f"{count(round(when.seen), 'incident')} in the {count(when.days, 'day')} to "
+            f"{last:%Y-%m-%d}, {number(when.expected)} expected ({number(times)} times)"
+            f"{excess}{by_node}."
+        )
+        common = "what these failures have in common" if change.streams.kind == "cause" else "what was changed then"
+        common = f"node {change.node} first" if change.node and begin <= when.begin else common
+        look = "see that nothing is missing in its records" if down else f"look at {common}"
+        alarm = Alarm(
+            "rate",
+            f"{name} down" if down else name,
+            since,
+            fleet.stamp(fleet.ends[when.first]),
+            text,
+            f"The change began about {since:%Y-%m-%d}: {look}.",
+            {"seen": when.seen, "expected": when.expected, "ratio": times, "days": float(when.days), "p": when.p},
+        )
+        yield Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
+
+
+def _named(fleet: WatchedFleet, streams: Streams, stream: int) -> str:
+    if streams.kind == "system":
+        return system_named(streams.names[stream])
+    name = f"{streams.kind} {streams.names[stream]}"
+    return f"{name} of {fleet.systems[streams.system[stream]]}" if fleet.several else name
+
+
+def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
+    """Alarms of repairs that take longer than those of the year before."""
+    for each in slower_repairs(fleet, allowed):
+        when = each.when
+        since, name = fleet.stamp(fleet.steps.edges[when.begin]), system_named(fleet.systems[when.stream])
+        lately, before = float(np.median(each.hours)), float(np.median(each.before))
+        alarm = Alarm(
+            "repair time",
+            name,
+            since,
+            fleet.stamp(fleet.ends[when.first]),
+            f"Repairs of {name} take longer: {duration(lately)} (median of {each.hours.size:,}), "
+            f"{duration(before)} before; {number(each.times)} times as long as others of their cause.",
+            f"Since about {since:%Y-%m-%d}: look at what repairs wait for, staff or parts.",
+            {"median": lately, "before": before, "ratio": each.times, "repairs": float(each.hours.size), "p": when.p},
+        )
+        yield Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
+
+
+def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
+    """Alarms of nodes with more failures than the others, at most `allowed` false ones per year on average."""
+    for each in nodes_standing_out(fleet, allowed):
+        label = fleet.node_label(each.node)
+        text = (
+            f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(fleet, each)}, "
+            f"others had {number(each.others)} on average{_lately(fleet, each)}."
+        )
+        advice = "Take it out of service and test it, or replace the part that its failures have in common."
+        if _slower(fleet, each):
+            advice = "It fails more seldom since: test it when it is free. relfit nodes says how often nodes fail now."
+        evidence = {"ratio": each.number / max(each.expected, 1e-9)}
+        yield _episode(fleet, each, ("node", f"node {label}", text, advice), evidence)
+
+
+def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
+    """Alarms of nodes that failed again from the same cause, sooner than by chance."""
+    for each in failed_repairs(fleet, allowed):
+        label, why = fleet.node_label(each.node), fleet.causes[each.cause]
+        text = (
+            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the "
+            f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
+        )
+        advice = "Don't put it back into service after the same repair: look for another cause."
+        if _slower(fleet, each):
+            advice = "It fails more seldom since: if it fails so again, look for another cause."
+        yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
+
+
+def _slower(fleet: WatchedFleet, each: NodeEpisode) -> bool:
+    """Whether a node whose alarm still stands has failed more seldom since the run that raised it."""
+    return each.slower and each.over >= fleet.steps.edges[-1]
+
+
+def _lately(fleet: WatchedFleet, each: NodeEpisode) -> str:
+    """How many failures came since, where they are fewer."""
+    return f"; since then it had {f'{each.later:,}' if each.later else 'none'}" if _slower(fleet, each) else ""
+
+
+def _span(fleet: WatchedFleet, each: NodeEpisode) -> str:
+    return f"{duration(each.hours)} to {fleet.stamp(each.at):%Y-%m-%d}"
+
+
+def _episode(
+    fleet: WatchedFleet, each: NodeEpisode, said: tuple[str, str, str, str], more: dict[str, float]
+) -> Episode:
+    kind, subject, text, advice = said
+    evidence = {"failures": float(each.number), "others": each.others, "expected": each.expected, **more, "p": each.p}
+    alarm = Alarm(kind, subject, fleet.stamp(each.since), fleet.stamp(each.raised), text, advice, evidence)
+    return Episode(alarm, fleet.stamp(each.over) if each.over < fleet.steps.edges[-1] else None)
+
+
+def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
+    """Alarms of counts far outside their forecast, one of each system at a time, `allowed` false ones per year."""
+    out: list[Episode] = []
+    for system, run, until in missed_counts(forecasts, allowed, now):
+        row, name = run.iloc[-1], system_named(system)
+        made = row["made"].tz_convert(now.tz)
+        text = (
+            f"The forecast of {name} was missed: {count(int(row['happened']), 'incident')} came in "
+            f"{duration(float(row['horizon_hours']))} from {made:%Y-%m-%d}, {number(row['mean'])} "
+            f"({number(row['lower'])}-{number(row['upper'])}) were forecast."
+        )
+        alarm = Alarm(
+            "forecast",
+            name,
+            run.iloc[0]["made"],
+            run.iloc[0]["end"],
+            text,
+            "Plan with a margin until forecasts hold again, and look at what else changed.",
+            {name: float(row[name]) for name in ("happened", "mean", "lower", "upper", "p")},
+        )
+        out.append(Episode(alarm, until if until < now else None))
+    return out
+
+
+def bursts(log: FailureLog) -> list[Alarm]:
+    """Alarms of many nodes that failed at once in the last two days, the latest of each system."""
+    out: dict[str, Alarm] = {}
+    for each in wide_incidents(log):
+        if each.end < log.window.end - _BURST_STANDS:
+            continue
+        name = system_named(each.system)
+        text = (
+            f"{each.nodes:,} of {count(each.of, 'node')} of {name} failed within {duration(max(each.hours, 1 / 60))}, "
+            f"from {each.start.tz_convert(log.source.timezone):%Y-%m-%d %H:%M}"
+            f"{': ' if each.shared else ''}{', '.join(each.shared)}."
+        )
+        advice = "Look first at what these nodes share: power, cooling, network, a change of software."
+        evidence = {"nodes": float(each.nodes), "of": float(each.of), "hours": each.hours}
+        out[name] = Alarm("burst", name, each.start, each.end, text, advice, evidence)
+    return list(out.values())
+
+
+def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
+    """Alarms of parts that may run short within their lead time, one part per failure.
+
+    The stock has by cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days); an
+    `ArgumentError` for anything else.
+    """
+    out, now = [], log.window.end
+    for name, value in stock.items():
+        given = dict(value) if isinstance(value, Mapping) else {"parts": value}
+        if not {"parts"} <= set(given) <= {"parts", "lead_time"}:
+            raise ArgumentError(f"the stock of {name!r} cannot be {value!r}", remedy="give a number of parts")
+        parts = int(whole(f"stock of {name}", given["parts"], least=0))
+        lead = float(durations("lead_time", given.get("lead_time", _LEAD), zero=False))
+        ahead = failures_ahead(log, name, lead)
+        if ahead is None:
+            out += _misspelt(log, str(name), parts)
+            continue
+        short = 1.0 - float(ahead.cdf(np.array(parts)))
+        if short >= _SHORT:
+            enough = int(ahead.quantile(0.95))
+            out.append(
+                Alarm(
+                    "stock",
+                    f"cause {name}",
+                    now,
+                    now,
+                    f"Parts for {name} may run short: {parts:,} in stock, {number(ahead.expected)} needed in "
+                    f"{duration(lead)}, chance of too few {percent(min(short, 0.99))}.",
+                    f"Order {enough - parts:,} now: {enough:,} last with probability 95 %.",
+                    {"stock": float(parts), "expected": ahead.expected, "chance": short, "enough": float(enough)},
+                )
+            )
+    return out
+
+
+def _misspelt(log: FailureLog, name: str, parts: int) -> list[Alarm]:
+    """An alarm where no failure has the cause of a stock but one has nearly its name, apart from digits."""
+    causes = log.events["cause"].dropna().astype(str).value_counts().index.tolist()
+    plain = {re.sub(r"\d", "", cause): str(cause) for cause in reversed(causes)}
+    stem = re.sub(r"\d", "", name)
+    near = [] if name in causes or stem in plain else get_close_matches(stem, plain, 1, _NEARLY)
+    if not near:
+        return []
+    now = log.window.end
+    text = f"No failure has the cause {name!r} of the stock of {parts:,}; did you mean {plain[near[0]]!r}?"
+    action = f"Name the cause as the log does: {', '.join(causes[:_CAUSES])}."
+    return [Alarm("stock", f"cause {name}", now, now, text, action, {"stock": float(parts)})]

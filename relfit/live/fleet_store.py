@@ -16,8 +16,18 @@ from relfit.base.text import count
 from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
-from relfit.live.store_rows import event_rows, merged_nodes, naive_stamps, node_rows, parts_of, pieces_of, utc_stamps
-from relfit.live.store_schema import KEY, prepare
+from relfit.live.store_schema import (
+    KEY,
+    event_rows,
+    merged_nodes,
+    naive,
+    naive_stamps,
+    node_rows,
+    parts_of,
+    pieces_of,
+    prepare,
+    utc_stamps,
+)
 from relfit.log.failurelog import FailureLog
 
 _KEY = ", ".join(f"e.{name}" for name in KEY)
@@ -124,7 +134,7 @@ class FleetStore:
                 raise DataError(
                     f"{source} gives durations without dates", remedy="give a log with dates: a watch needs them"
                 )
-        at = _naive(now)
+        at = naive(now)
         with self._database.transaction():
             if before is not None:
                 read = dict(pieces)
@@ -142,7 +152,7 @@ class FleetStore:
     def failed(self, source: str, now: pd.Timestamp, failure: str) -> None:
         """Note that a source could not be fetched."""
         with self._database.transaction():
-            self._note(source, None, _naive(now), 0, failure)
+            self._note(source, None, naive(now), 0, failure)
 
     def _note(
         self, source: str, fetched: Fetched | None, at: Any, new: int, failure: str, *, again: bool = False
@@ -159,7 +169,7 @@ class FleetStore:
                 before, form = fetched.form if again or not form else form, fetched.form
         if fetched is not None and new:  # those of a first round are of the past
             starts = [log.events["start"].max() for _, log in pieces_of(source, fetched) if len(log.events)]
-            gave = at if gave else min(at, _naive(max(starts)))
+            gave = at if gave else min(at, naive(max(starts)))
         database.execute("DELETE FROM sources WHERE source = ?", (source,))
         database.execute(
             "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -208,7 +218,7 @@ class FleetStore:
             for place, log in part:
                 database.execute(
                     "DELETE FROM documents WHERE source = ? AND place = ? AND first_seen >= ? AND last_seen <= ?",
-                    (source, place, _naive(log.window.start), _naive(log.window.end)),
+                    (source, place, naive(log.window.start), naive(log.window.end)),
                 )
 
     def _withdraw(self, source: str, place: str, log: FailureLog) -> Gone | None:
@@ -218,7 +228,7 @@ class FleetStore:
             "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
         ):
             return None
-        span = (_naive(log.events["start"].min()), _naive(log.events["start"].max()), place)
+        span = (naive(log.events["start"].min()), naive(log.events["start"].max()), place)
         again = {"twin": _SAME_UNIT, "elsewhere": _ELSEWHERE}
         flags = (f"EXISTS (SELECT 1 FROM incoming i WHERE {same}) AS {name}" for name, same in again.items())
         database.keep(
@@ -285,12 +295,12 @@ class FleetStore:
                 "(SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node)",
                 (source,),
             )
-            end = _naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
+            end = naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
             news = "leaving = least(leaving, ?), noted = least(noted, ?)"
             database.execute(
                 f"UPDATE nodes SET {news} WHERE source = ? AND declared AND NOT leaving_known", (end, end, source)
             )
-            left = min(_naive(listed), end - dt.timedelta(microseconds=1))
+            left = min(naive(listed), end - dt.timedelta(microseconds=1))
             same = "e.source = ? AND e.system = i.system AND e.node = i.node"
             database.execute(f"DELETE FROM nodes AS e USING unlisted i WHERE {same} AND NOT i.failed", (source,))
             database.execute(
@@ -313,7 +323,7 @@ class FleetStore:
 
     def _add_document(self, source: str, place: str, log: FailureLog, *, listed: bool) -> None:
         database, window = self._database, log.window
-        first, last = _naive(window.start), _naive(window.end)
+        first, last = naive(window.start), naive(window.end)
         first_known, last_known = window.start_known, window.end_known
         rows = database.rows(
             "SELECT first_seen, last_seen, first_known, last_known FROM documents WHERE source = ? AND place = ?",
@@ -348,7 +358,7 @@ class FleetStore:
 
     def pauses(self, source: str, now: pd.Timestamp) -> tuple[int, float, float, pd.Timestamp]:
         """Of a source's last year: number of distinct starts of records, mean and longest hours between, the last."""
-        at = _naive(now)
+        at = naive(now)
         number, first, last, longest = self._database.rows(
             "SELECT count(*), min(began), max(began), max(pause) FROM (SELECT began, EXTRACT(EPOCH FROM began) - "
             "EXTRACT(EPOCH FROM lag(began) OVER (ORDER BY began)) AS pause FROM (SELECT DISTINCT began FROM events "
@@ -390,7 +400,7 @@ class FleetStore:
 
     def save_alarms(self, alarms: Sequence[Alarm], now: pd.Timestamp) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Store the alarms of a round; returns the keys of the new ones, and of those that are over."""
-        at, new = _naive(now), []
+        at, new = naive(now), []
         with self._database.transaction():
             open_before, now_open = ({alarm.key: alarm for alarm in each} for each in (self.open_alarms(), alarms))
             over = [a for key, a in open_before.items() if key not in now_open or now_open[key].follows(a)]
@@ -410,7 +420,7 @@ class FleetStore:
                     )
                 else:
                     new.append(alarm.key)
-                    begun = (alarm.kind, alarm.subject, _naive(alarm.since), _naive(alarm.raised))
+                    begun = (alarm.kind, alarm.subject, naive(alarm.since), naive(alarm.raised))
                     self._database.execute("INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*begun, *told))
         return tuple(new), tuple(alarm.key for alarm in over if alarm.key not in now_open)
 
@@ -430,18 +440,10 @@ class FleetStore:
         with self._database.transaction():
             self._database.execute(
                 "INSERT INTO rounds VALUES (?, ?, ?, ?)",
-                (_naive(now), document["records"], document["new"], json.dumps(json_ready(document))),
+                (naive(now), document["records"], document["new"], json.dumps(json_ready(document))),
             )
 
     def last_round(self) -> dict[str, Any] | None:
         """The results of the last round; None before the first."""
         rows = self._database.rows("SELECT document FROM rounds ORDER BY made DESC LIMIT 1")
         return dict(json.loads(rows[0][0])) if rows else None
-
-
-def _naive(instant: pd.Timestamp | dt.datetime | None) -> Any:
-    """An instant for the store: UTC without a zone, in microseconds."""
-    if pd.isna(instant):
-        return None
-    moment = pd.Timestamp(instant)
-    return (moment if moment.tzinfo is None else moment.tz_convert("UTC").tz_localize(None)).floor("us").to_pydatetime()

@@ -15,7 +15,7 @@ from relfit.io.frames import attribute_column, events_frame, open_outages, popul
 from relfit.io.merging import joint_window
 from relfit.io.parsing.times import UTC
 from relfit.live.store_databases import Database
-from relfit.live.store_rows import utc_stamps
+from relfit.live.store_schema import utc_stamps
 from relfit.log.failurelog import FailureLog, Source, Window
 from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
@@ -26,22 +26,10 @@ _TEXTS = ("system", "node", "cause", "scope", "unit")
 def stored_log(
     database: Database, *, nodes: int | Sequence[str] | None, timezone: str, until: pd.Timestamp | None = None
 ) -> FailureLog:
-    """All records of a store.
+    """All records of a store; a `DataError` when there is none yet.
 
-    Parameters
-    ----------
-    database : Database
-    nodes : int or sequence of str, optional
-        The number of nodes, or their names, where no source lists them.
-    timezone : str
-        Zone of the log's local times.
-    until : pandas.Timestamp, optional
-        The nodes were observed until then at least, with or without records.
-
-    Raises
-    ------
-    DataError
-        When there is no record yet.
+    `nodes` is the number of nodes, or their names, where no source lists them. They were observed until `until` at
+    least, with or without records.
     """
     notes = []
     texts = []

@@ -1,17 +1,21 @@
-"""The results of a round as metrics: a text file for the textfile collector of Prometheus' node exporter."""
+"""A round for Prometheus: metrics for node exporter with a dashboard of Grafana, and alerts for Alertmanager."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.base.errors import ArgumentError
+from relfit.base.text import on_one_line
 from relfit.base.writing import complete
 from relfit.live.live_records import Alarm
+from relfit.live.sources.source_base import SourceError, of_extra
 from relfit.study import Study
 
 METRICS = {
@@ -34,24 +38,10 @@ Rows = list[tuple[Mapping[str, str], float]]
 def write_metrics(
     alarms: Sequence[Alarm], study: Study | None, path: str | Path, *, fleet: str = "", now: pd.Timestamp | None = None
 ) -> None:
-    """Write the metrics of a round, whole or not at all.
+    """Write the metrics of a round, whole or not at all, with the fleet as a label of each.
 
-    Parameters
-    ----------
-    alarms : sequence of Alarm
-    study : Study or None
-        None where there is no record yet.
-    path : str or Path
-        In the folder of the collector; it ends in ``.prom``.
-    fleet : str
-        A label of every metric.
-    now : pandas.Timestamp, optional
-        Time of the round; by default the current time.
-
-    Raises
-    ------
-    ArgumentError
-        For another ending: node exporter reads no such file.
+    The study is None where there is no record yet; `now` is the time of the round, by default the current time. An
+    `ArgumentError` for a path that does not end in ``.prom``: node exporter reads no such file.
     """
     place = Path(path)
     if place.suffix != ".prom":
@@ -128,3 +118,70 @@ def _labels(labels: Mapping[str, str]) -> str:
 def escaped(text: str) -> str:
     """A text between the quotes of a label, in a file of metrics as in a filter of alerts."""
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def write_dashboard(path: str | Path) -> None:
+    """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_dashboard(Path(folder, "relfit.json"))
+    ...     json.loads(Path(folder, "relfit.json").read_text())["title"]
+    'relfit watch'
+    """
+    with complete(Path(path)) as part:
+        part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())
+
+
+_STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
+_SECONDS = 30.0
+
+
+def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
+    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet whose alarms are over.
+
+    Names and texts are sent as JSON data: labels and annotations of an alert. A login comes from ``~/.netrc``. Alerts
+    of other fleets are not changed. A `SourceError` when Alertmanager cannot be reached or refuses them.
+    """
+    at = now or pd.Timestamp.now(tz="UTC")
+    alerts = [
+        {
+            "labels": _alert_labels(alarm, fleet),
+            "annotations": {"summary": alarm.text, "description": alarm.advice},
+            "startsAt": alarm.raised.isoformat(),
+            "endsAt": (at + _STANDS).isoformat(),
+        }
+        for alarm in alarms
+    ]
+    place = f"{url.rstrip('/')}/api/v2/alerts"
+    standing = [alert["labels"] for alert in alerts]
+    for alert in _request("get", place, params={"filter": ['generator="relfit"', f'fleet="{escaped(fleet or "-")}"']}):
+        labels = {name: text for name, text in alert["labels"].items() if text}
+        if labels not in standing:
+            told = {name: alert[name] for name in ("annotations", "startsAt")}
+            alerts.append({"labels": labels, **told, "endsAt": at.isoformat()})
+    if alerts:
+        _request("post", place, json=alerts)
+
+
+def _alert_labels(alarm: Alarm, fleet: str) -> dict[str, str]:
+    name = "Relfit" + "".join(word.capitalize() for word in alarm.kind.split())
+    labels = {"alertname": name, "generator": "relfit", "fleet": fleet or "-"}
+    labels |= {"kind": alarm.kind, "subject": alarm.subject}
+    return {key: text.encode(errors="replace").decode() for key, text in labels.items()}
+
+
+def _request(method: str, place: str, **content: Any) -> Any:
+    """The answer of Alertmanager to a GET, parsed from JSON; None to a POST."""
+    requests = of_extra("requests")
+    try:
+        answer = requests.request(method, place, timeout=_SECONDS, **content)
+        if answer.status_code == 200:
+            return answer.json() if method == "get" else None
+    except (requests.RequestException, ValueError) as error:
+        raise SourceError(
+            f"{place}: {type(error).__name__}", remedy="is an Alertmanager running at this address?"
+        ) from None
+    raise SourceError(f"{place} answers {answer.status_code}: {on_one_line(answer.text)}")

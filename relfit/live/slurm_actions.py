@@ -135,19 +135,9 @@ def apply_drains(drains: Drains, share: float = 0.02, under_repair: Collection[s
 
 
 def undo_drains(but: Collection[str] = ()) -> Drains:
-    """Undrain the nodes that `apply_drains` drained, unless they have another reason since.
+    """Undrain the nodes that `apply_drains` drained, but for some names, unless they have another reason since.
 
-    A node that is down stays down.
-
-    Parameters
-    ----------
-    but : collection of str
-        Names of nodes that stay drained.
-
-    Raises
-    ------
-    RelfitError
-        When the controller does not answer.
+    A node that is down stays down. A `RelfitError` when the controller does not answer.
     """
     rows = []
     for name, node in _nodes().items():

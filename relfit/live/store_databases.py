@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.base.errors import RelfitError
 from relfit.base.text import on_one_line
-from relfit.live.sources.source_base import missing_extra, password_from
+from relfit.live.sources.source_base import missing_extra, of_extra, password_from
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,10 +98,7 @@ class DuckDatabase(Database):
     """A DuckDB file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        try:
-            import duckdb
-        except ImportError:
-            raise missing_extra("duckdb") from None
+        duckdb = of_extra("duckdb")
         if read_only and not path.exists():
             raise RelfitError(f"there is no store {path}", remedy="relfit watch run makes it")
         settings: dict[str, Any] = {"memory_limit": _MEMORY, "preserve_insertion_order": False}

@@ -1,25 +1,30 @@
-"""`watch`: one round over a fleet: fetch, store, raise alarms, forecast, write the outputs."""
+"""`watch`: one round over a fleet: fetch, store, raise alarms also of silent sources, forecast, write the outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import on_one_line
+from relfit.base.text import duration, on_one_line
 from relfit.base.units import instant
-from relfit.fleet.surveillance import scored
+from relfit.base.writing import complete
+from relfit.fleet.calibration.files import write_parameters
+from relfit.fleet.surveillance import longest_pause, scored
+from relfit.live._day_page import day_page, forecast_record
 from relfit.live._fleet_alarms import fleet_alarms
-from relfit.live._forecast_record import forecast_record
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
-from relfit.live.silent_sources import SHARE, source_alarms
+from relfit.live.prometheus_metrics import post_alerts, write_metrics
+from relfit.live.slurm_actions import write_slurm
 from relfit.live.sources import SourceBase
-from relfit.live.watch_outputs import write_outputs
 from relfit.live.watch_results import Round, WatchStatus
 from relfit.live.watch_settings import WatchSettings
 from relfit.study import Study
@@ -85,26 +90,13 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         undone += tuple(text for text, stored, _ in gone if stored)
         looked = alarms is not None or not store.size
         still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
-        raised, over = store.save_alarms([*still, *source_alarms(store, settings, made)], made)
-        result = Round(
-            settings.fleet,
-            made,
-            store.size,
-            int(sources["new"].sum()),
-            store.rejected(),
-            sources,
-            looked,
-            in_zone(store.open_alarms(), settings.timezone),
-            raised,
-            over,
-            forecasts,
-            (),
-            tuple(each[0] for each in gone),
-            problems,
-            undone,
-        )
+        raised, over = store.save_alarms([*still, *_source_alarms(store, settings, made)], made)
+        numbers = store.size, int(sources["new"].sum()), store.rejected()
+        changes = in_zone(store.open_alarms(), settings.timezone), raised, over
+        told = tuple(each[0] for each in gone), problems, undone
+        result = Round(settings.fleet, made, *numbers, sources, looked, *changes, forecasts, (), *told)
         say("writing", 0.9)
-        written, failed = write_outputs(settings, result, study, before, store)
+        written, failed = _write_outputs(settings, result, study, before, store)
         result = replace(result, written=written, problems=(*problems, *failed), undone=(*undone, *failed))
         store.save_round(made, result.to_dict())
     return result
@@ -180,20 +172,85 @@ def watch_status(settings: WatchSettings) -> WatchStatus:
         When there is no store yet, or it cannot be opened.
     """
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env, read_only=True) as store:
-        table = store.sources().reindex([source.title for source in settings.sources])
-        sources = pd.DataFrame(
-            {
-                "source": table.index,
-                "last_asked": table["asked_at"].to_numpy(),
-                "last_new": table["gave_at"].to_numpy(),
-                "failure": table["failure"].fillna("not asked yet").to_numpy(),
-            }
-        )
-        return WatchStatus(
-            settings.fleet,
-            store.size,
-            store.rejected(),
-            sources,
-            in_zone(store.open_alarms(), settings.timezone),
-            store.last_round(),
-        )
+        table = store.sources().reindex(pd.Index([source.title for source in settings.sources], name="source"))
+        sources = table.reset_index()[["source", "asked_at", "gave_at", "failure"]].fillna({"failure": "not asked yet"})
+        sources = sources.rename(columns={"asked_at": "last_asked", "gave_at": "last_new"})
+        alarms = in_zone(store.open_alarms(), settings.timezone)
+        return WatchStatus(settings.fleet, store.size, store.rejected(), sources, alarms, store.last_round())
+
+
+def _write_outputs(
+    settings: WatchSettings, result: Round, study: Study | None, previous: Sequence[Alarm], store: FleetStore
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Write the outputs of the settings; returns where they went, and what could not be written."""
+    outputs, alarms, made = settings.outputs, result.alarms, result.made
+    writing: list[tuple[str | None, Callable[[str], object]]] = [
+        (outputs.metrics, lambda place: write_metrics(alarms, study, place, fleet=settings.fleet, now=made)),
+        (outputs.alertmanager, lambda place: post_alerts(alarms, place, fleet=settings.fleet, now=made)),
+        (outputs.slurm, lambda place: write_slurm(alarms, study, place)),
+        (outputs.json_file, lambda place: _write_json(result.to_dict(), Path(place))),
+    ]
+    if study is not None:  # no page without records
+        page = partial(day_page, study, alarms, previous, store.forecasts(), fleet=settings.fleet, made=made)
+        page = partial(page, notes=result.findings[1 + len(alarms) :])
+        writing += [
+            (outputs.page, page),
+            (outputs.params, lambda place: write_parameters(study.parameters, Path(place))),
+        ]
+    written, problems = [], []
+    for place, write in writing:
+        if place is None:
+            continue
+        try:
+            write(place)
+        except (RelfitError, OSError) as error:
+            problems.append(f"{place} was not written: {error}")
+        else:
+            written.append(place)
+    return tuple(written), tuple(problems)
+
+
+def _write_json(document: dict[str, object], path: Path) -> None:
+    with complete(path) as part:
+        part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+SHARE = 0.1
+"""Share of the allowed false alarms of a year for sources."""
+_HOUR = pd.Timedelta("1h")
+_FAILING = 48.0  # hours
+
+
+def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp) -> list[Alarm]:
+    """The alarms of the sources of a fleet at the end of a round."""
+    alarms = []
+    budget = SHARE * settings.alarms.per_year / len(settings.sources)
+    table = store.sources()
+    for source in settings.sources:
+        if (name := source.title) not in table.index:
+            continue
+        row: Any = table.loc[name]
+        gave, failing = (pd.Timestamp(row[key], tz="UTC") for key in ("gave_at", "failing_since"))
+        failed = (now - failing) / _HOUR if row["failure"] else 0.0
+        evidence: dict[str, float] = {}
+        if row["form"] != row["form_before"] and not row["failure"]:
+            since = now
+            text = f"The form of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
+            advice = "Check that its records are still read correctly."
+        elif failed >= _FAILING:
+            since, evidence = failing, {"hours": failed}
+            text = f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}."
+            advice = "Mend it: none of its records arrive."
+        else:
+            number, mean, longest, last = store.pauses(name, now)
+            since, limit = max(gave, last), longest_pause(number, mean, longest, budget)
+            silent = (now - since) / _HOUR
+            if not silent > limit:
+                continue
+            text = (
+                f"Source {name} has given nothing new for {duration(silent)}: its last record is of "
+                f"{last.tz_convert(now.tz):%Y-%m-%d}, and its pauses are below {duration(limit)}."
+            )
+            advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
+        alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))
+    return alarms

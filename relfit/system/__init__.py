@@ -6,10 +6,9 @@ adds completion times with restarts and checkpoints, and best sizes. A newcomer 
 that uses ``first_k``.
 """
 
-from relfit.system._common_cause import CommonCause, Racks
 from relfit.system._model import System, SystemsBySize
 from relfit.system.builders import system_from_fits
-from relfit.system.checked_nodes import Component
+from relfit.system.checked_nodes import CommonCause, Component, Racks
 from relfit.system.sampling import Sequences
 from relfit.system.system_chi_square import SystemChiSquare, chi_square
 

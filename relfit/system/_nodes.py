@@ -16,8 +16,18 @@ from relfit.base.errors import ArgumentError
 from relfit.base.results import json_ready
 from relfit.base.text import count, number
 from relfit.fitting.families import Distribution, Family
-from relfit.system._common_cause import CommonCause, Racks, common_cause, racks_of
-from relfit.system.checked_nodes import LONGEST_AGE, Component, ages_in_hours, components_of, duration_array, node_label
+from relfit.system.checked_nodes import (
+    LONGEST_AGE,
+    CommonCause,
+    Component,
+    Racks,
+    ages_in_hours,
+    common_cause,
+    components_of,
+    duration_array,
+    node_label,
+    racks_of,
+)
 
 RACK_EVENTS = ("nodes", "job")
 _FAR = 2.0  # multiple of the longest fitted time to failure above which an age gets a note
@@ -34,9 +44,9 @@ class SystemNodes:
     origin: Any
     tolerance: int
     common: CommonCause | None
-    racks: Racks | None
-    rack_events: str
-    ages_observed: bool
+    racks: Racks | None = None
+    rack_events: str = "nodes"
+    ages_observed: bool = False
 
     def __init__(
         self,
@@ -65,31 +75,19 @@ class SystemNodes:
         own = None if sources is None else np.asarray(sources, dtype=np.int64)
         if own is not None and own.shape != (size,):
             raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
+        shown, wide = pd.RangeIndex(size) if labels is None else labels, racks_of(racks, rack_lives, rack_ages, size)
         self._finish(
-            components,
-            checked,
-            names=pd.RangeIndex(size) if labels is None else labels,
-            sources=own,
-            origin=None,
-            tolerance=tolerance,
-            common=common,
-            racks=racks_of(racks, rack_lives, rack_ages, size),
-            rack_events=rack_events,
+            components, checked, tolerance, common, rack_events, names=shown, sources=own, origin=None, racks=wide
         )
 
     def _finish(
         self,
         components: tuple[Component, ...],
         ages: FloatArray,
-        *,
-        names: pd.Index,
-        sources: IntArray | None,
-        origin: object,
         tolerance: int = 0,
         common: object = None,
-        racks: Racks | None = None,
         rack_events: str = "nodes",
-        ages_observed: bool = False,
+        **others: object,
     ) -> None:
         if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
             raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
@@ -99,19 +97,8 @@ class SystemNodes:
             )
         if rack_events not in RACK_EVENTS:
             raise ArgumentError(f"rack_events={rack_events!r}", remedy=f"use one of {', '.join(RACK_EVENTS)}")
-        values = {
-            "components": components,
-            "ages": ages,
-            "names": names,
-            "sources": sources,
-            "origin": origin,
-            "tolerance": int(tolerance),
-            "common": common_cause(common),
-            "racks": racks,
-            "rack_events": rack_events,
-            "ages_observed": ages_observed,
-        }
-        for name, value in values.items():
+        checked = {"tolerance": int(tolerance), "common": common_cause(common), "rack_events": rack_events}
+        for name, value in {"components": components, "ages": ages, **checked, **others}.items():
             object.__setattr__(self, name, value)
 
     @classmethod

@@ -90,21 +90,8 @@ def system_from_fits(
         "use missing='pool' to give them what is expected of the fleet, or missing='drop'",
         "use --missing pool to give them what is expected of the fleet, or --missing drop",
     )
-    return system_of_estimates(
-        fits.groups,
-        nodes,
-        ages,
-        values,
-        kind,
-        missing,
-        remedy,
-        status=status,
-        pooled=lambda: _pooled(fits, family),
-        origin=fits,
-        unit=unit,
-        longest_age=longest_age,
-        **options,
-    )
+    options |= {"origin": fits, "unit": unit, "longest_age": longest_age, "pooled": lambda: _pooled(fits, family)}
+    return system_of_estimates(fits.groups, nodes, ages, values, kind, missing, remedy, status=status, **options)
 
 
 # --------------------------------------------------- nodes out of estimates

@@ -18,12 +18,13 @@ from relfit.base.arrays import FloatArray
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
 from relfit.fitting.families.distribution import HEAVIEST
-from relfit.system._common_cause import CommonCause, Racks
-from relfit.system.checked_nodes import Component
+from relfit.system.checked_nodes import CommonCause, Component, Racks
 
 CELLS = 2_000_000
 """Largest number of entries of a matrix of times by nodes."""
 
+Factors = tuple[FloatArray, FloatArray] | None
+"""Of the hazards of common causes (rows, causes), and of racks (rows,), where they are drawn."""
 _STEEP = 1e6  # stands for an infinite tail index in sums
 
 
@@ -74,7 +75,7 @@ class FailureRule:
         rates: FloatArray | None = None,
         *,
         every: bool = False,
-        factors: tuple[FloatArray, FloatArray] | None = None,
+        factors: Factors = None,
     ) -> tuple[FloatArray, FloatArray]:
         """Log reliability of the job, and its failure rate per hour given that it runs, shape (r, n) or (r, 1).
 
@@ -96,13 +97,7 @@ class FailureRule:
         return np.negative(spent, out=spent), np.cumsum(rate, axis=1) if rate.size else rate
 
     def _add_others(
-        self,
-        x: FloatArray,
-        spent: FloatArray,
-        rate: FloatArray,
-        every: bool,
-        n_nodes: int,
-        factors: tuple[FloatArray, FloatArray] | None,
+        self, x: FloatArray, spent: FloatArray, rate: FloatArray, every: bool, n_nodes: int, factors: Factors
     ) -> None:
         """Add hazards of racks and common causes at the nodes that expose the job to them, in place."""
         for cause, out in ((False, spent), *(((True, rate),) if rate.size else ())):
@@ -127,12 +122,7 @@ class FailureRule:
                     out += hazards.sum(axis=1, keepdims=True)
 
     def _counted(
-        self,
-        x: FloatArray,
-        spent: FloatArray,
-        rates: FloatArray | None,
-        every: bool,
-        factors: tuple[FloatArray, FloatArray] | None,
+        self, x: FloatArray, spent: FloatArray, rates: FloatArray | None, every: bool, factors: Factors
     ) -> tuple[FloatArray, FloatArray]:
         size = spent.shape[1]
         rate = np.empty((0, size)) if rates is None else rates
@@ -151,12 +141,8 @@ class FailureRule:
             )
         out = np.empty((x.size, size if every else 1)), np.empty((x.size, size if every else 1))
         work = np.arange(x.size + 1, dtype=np.int64) * (size * (self.tolerance + 2))
-        over_groups(
-            work,
-            lambda a, b: _count_failures(
-                spent, rate, order, blocks, rack_spent, rack_rate, self.tolerance, every, out[0], out[1], a, b
-            ),
-        )
+        given = spent, rate, order, blocks, rack_spent, rack_rate, self.tolerance, every, *out
+        over_groups(work, lambda a, b: _count_failures(*given, a, b))
         return out[0], out[1] if rates is not None else np.empty((x.size, 0))
 
     def means_are_finite(self, tails: FloatArray, *, every: bool = False) -> npt.NDArray[np.bool_]:

@@ -112,15 +112,8 @@ class Sequences(Result, Ragged):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per failure: ``sequence``, ``time`` (hours), ``node``, its ``position``, ``worked`` (hours)."""
-        return pd.DataFrame(
-            {
-                "sequence": self.group_codes(),
-                "time": self.times,
-                "node": self.names[self.nodes],
-                "position": self.nodes,
-                "worked": self.worked,
-            }
-        )
+        columns = {"sequence": self.group_codes(), "time": self.times, "node": self.names[self.nodes]}
+        return pd.DataFrame({**columns, "position": self.nodes, "worked": self.worked})
 
 
 def sequences(

@@ -87,15 +87,9 @@ class SystemChiSquare(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per bin: ``from_hours``, ``to_hours``, ``observed``, ``expected``, ``contribution``."""
-        return pd.DataFrame(
-            {
-                "from_hours": self.edges[:-1],
-                "to_hours": self.edges[1:],
-                "observed": self.observed,
-                "expected": self.expected,
-                "contribution": self.contributions,
-            }
-        )
+        ends = {"from_hours": self.edges[:-1], "to_hours": self.edges[1:]}
+        counts = {"observed": self.observed, "expected": self.expected, "contribution": self.contributions}
+        return pd.DataFrame(ends | counts)
 
 
 def chi_square(
@@ -177,21 +171,10 @@ def chi_square(
         raise ArgumentError(
             f"{expected.size} bins leave no degree of freedom beside {estimated} parameters", remedy="use more bins"
         )
-    p = special.chdtrc(np.array([degrees, expected.size - 1]), statistic)
-    return SystemChiSquare(
-        edges,
-        observed,
-        expected,
-        contributions,
-        statistic,
-        int(estimated),
-        degrees,
-        float(p[0]),
-        float(p[1]),
-        float(special.chdtri(degrees, alpha)),
-        alpha,
-        int((hours == 0.0).sum()),
-    )
+    of_bins = edges, observed, expected, contributions
+    critical, zeros = float(special.chdtri(degrees, alpha)), int((hours == 0.0).sum())
+    p, p_upper = special.chdtrc(np.array([degrees, expected.size - 1]), statistic).tolist()
+    return SystemChiSquare(*of_bins, statistic, int(estimated), degrees, p, p_upper, critical, alpha, zeros)
 
 
 def _edges(n: int, system: System, bins: int | npt.ArrayLike | None, estimated: int) -> FloatArray:

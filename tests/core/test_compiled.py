@@ -14,7 +14,7 @@ import numba
 import pytest
 
 import relfit
-from relfit.base.numeric import compiled, compiling_notice, special
+from relfit.base.numeric import compiled, special
 from relfit.fitting import conditional_terms
 
 CALLER = """
@@ -123,8 +123,8 @@ def test_compiling_is_told_once_and_only_when_it_is_true(
     misses: int, told: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A function that is long read from disk is not compiled: numba has not missed it there."""
-    monkeypatch.setattr(compiling_notice, "_PATIENCE", 0.01)
+    monkeypatch.setattr(compiled, "_PATIENCE", 0.01)
     function = SimpleNamespace(signatures=[], stats=SimpleNamespace(cache_misses={"of this type": misses}))
-    with compiling_notice.compile_notice(function, "ten seconds"):
+    with compiled.compile_notice(function, "ten seconds"):
         time.sleep(0.1)
     assert capsys.readouterr().err.count("compiling the simulator") == told

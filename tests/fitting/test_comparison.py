@@ -8,7 +8,7 @@ from statsmodels.stats.multitest import multipletests
 
 import relfit as rf
 from relfit.base.numeric.false_discovery import adjusted_p
-from relfit.fitting.family_comparison import comparable
+from relfit.fitting.fits import comparable
 from tests.fitting.simulated import complete
 
 

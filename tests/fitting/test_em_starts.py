@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.fitting import em_starts
+from relfit.fitting import _maximum_likelihood as em_starts
 from relfit.fitting.families import FAMILIES
 from relfit.fitting.likelihood import LogLikelihood
 

@@ -12,9 +12,8 @@ from scipy import stats
 import relfit as rf
 from relfit import ArgumentError, LifeData
 from relfit.fitting import status
-from relfit.fitting.estimators import moments, rank_regression, settled, weibull_shape_of
+from relfit.fitting.estimators import bias_corrected_shape, moments, rank_regression, settled, weibull_shape_of
 from relfit.fitting.families import CORE, Exponential, Gamma, Lognormal, Weibull
-from relfit.fitting.methods import bias_corrected_shape
 from relfit.fitting.nonparametric import median_ranks
 
 FAMILIES = {"exponential": Exponential, "weibull": Weibull, "gamma": Gamma, "lognormal": Lognormal}

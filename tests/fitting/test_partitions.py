@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.fitting.partitions import _fitted, is_dask
+from relfit.fitting._fit import _fitted, is_dask
 
 COLUMNS: dict[str, Any] = {"duration": "hours", "observed": "failed", "by": ["system", "node"]}
 
@@ -120,7 +120,7 @@ def test_an_error_in_a_partition_names_group_and_row():
         rf.fit(dd.from_pandas(missing, npartitions=2), "weibull", **COLUMNS).compute()
     several = pd.DataFrame({"system": ["a", "b"], "hours": [1.0, 2.0], "failed": [None, None]})
     with pytest.raises(rf.DataError, match="'failed' is missing in group 'a'"):  # the first of them
-        _fitted(several, pd.DataFrame, ["system"], {"observed": "failed"})
+        _fitted(several, rf.fit, ["system"], {"observed": "failed"})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from relfit.cli.app import main
 from relfit.fleet.prediction import multiples_now
 from relfit.fleet.prediction.switching import _near
 from relfit.fleet.surveillance.standing_alarms import _A_YEAR, _OF_RATES
-from relfit.live import fleet_alarms, silent_sources
+from relfit.live import fleet_alarms, watch_round
 from relfit.live._fleet_alarms import SHARES
 from relfit.live.watch_settings import AlarmSettings
 from tests.factories import make_log
@@ -177,7 +177,7 @@ def test_a_node_of_an_alarm_is_to_check_before_its_rate_is_known(
 
 
 def test_nodes_of_alarms_are_those_of_a_watch_by_default() -> None:
-    of_watch = (1.0 - silent_sources.SHARE) * AlarmSettings().per_year
+    of_watch = (1.0 - watch_round.SHARE) * AlarmSettings().per_year
     assert pytest.approx(of_watch * SHARES["node"]) == _A_YEAR
     assert SHARES["node"] == SHARES["repeat"]
     assert {name: pytest.approx(of_watch * SHARES[name]) for name in _OF_RATES} == _OF_RATES

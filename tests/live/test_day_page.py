@@ -11,8 +11,7 @@ import pytest
 
 import relfit as rf
 from relfit.fleet.surveillance import forecasts_so_far, scored
-from relfit.live._day_page import day_page
-from relfit.live._forecast_record import forecast_record
+from relfit.live._day_page import day_page, forecast_record
 from relfit.live.live_records import Alarm
 from tests.factories import at, make_log
 

@@ -16,7 +16,7 @@ import pytest
 
 from relfit.base.errors import ReadError, RelfitError
 from relfit.live.live_records import Fetched
-from relfit.live.sources import SOURCES, SourceError, sql_reading
+from relfit.live.sources import SOURCES, SourceError, sql_source
 from relfit.live.watch_settings import read_watch_settings
 
 NOW = pd.Timestamp("2024-02-01", tz="UTC")
@@ -65,7 +65,7 @@ def test_a_query_is_read_as_a_table(tmp_path: Path) -> None:
 
 
 def test_a_database_that_falls_silent_between_rows_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_reading, "_LATER", 0.0)
+    monkeypatch.setattr(sql_source, "_LATER", 0.0)
     silence, closed = threading.Event(), threading.Event()
 
     def parts() -> Iterator[list[int]]:
@@ -76,13 +76,13 @@ def test_a_database_that_falls_silent_between_rows_is_left_alone(monkeypatch: py
         finally:
             closed.set()
 
-    answers = sql_reading._awaited(parts(), 0.2)
+    answers = sql_source._awaited(parts(), 0.2)
     assert next(answers) == [1]
     with pytest.raises(SourceError, match=r"did not answer within 0\.2 s"):
         next(answers)
     silence.set()
     assert closed.wait(20.0)  # and the connection is closed when the server speaks again
-    assert list(sql_reading._awaited(iter([[1], [2]]), 5.0)) == [[1], [2]]
+    assert list(sql_source._awaited(iter([[1], [2]]), 5.0)) == [[1], [2]]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,8 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.live.alertmanager_alerts import post_alerts
-from relfit.live.grafana_dashboard import write_dashboard
 from relfit.live.live_records import Alarm
-from relfit.live.prometheus_metrics import METRICS, write_metrics
+from relfit.live.prometheus_metrics import METRICS, post_alerts, write_dashboard, write_metrics
 from relfit.live.sources import SOURCES, SourceError
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

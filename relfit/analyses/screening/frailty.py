@@ -18,12 +18,12 @@ from relfit.analyses.screening.equal_nodes import equal_nodes_p
 from relfit.analyses.screening.frailty_results import RenewalModels
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.numeric.batches import at_once
 from relfit.base.numeric.counting import sum_within
 from relfit.base.numeric.levels import level_checked, normal_quantile
 from relfit.base.numeric.newton import Maximum, maximise
 from relfit.base.numeric.ordering import alike
 from relfit.base.numeric.ragged import offsets_of, rows_of
-from relfit.base.numeric.threads import at_once
 from relfit.log.lifedata import LifeData
 
 _FEWEST = 10  # failures below which no shape is estimated

@@ -1,4 +1,4 @@
-"""Groups shared out among threads.
+"""Groups, or independent functions, shared out among threads.
 
 The compiled kernels take a range of groups and write into their own rows, so the result does not depend on how many
 threads share the work.
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from threading import Thread
 from typing import TypeVar
@@ -21,6 +22,7 @@ from relfit.base.arguments import one_whole
 T = TypeVar("T")
 
 _CHUNKS_PER_WORKER = 4
+_THREADS = 2  # numpy, scipy and compiled code release the lock while they compute
 _SMALL_BATCH = 20_000  # lives below which threads cost more than they save
 
 
@@ -32,16 +34,9 @@ def over_groups(
 ) -> None:
     """Call ``work(first, last)`` on ranges of groups with about the same number of durations.
 
-    Parameters
-    ----------
-    offsets : ndarray of int, shape (groups + 1,)
-        Where each group begins.
-    work : callable
-        Must release the interpreter lock to gain from threads, and touch only its own groups.
-    workers : int, optional
-        Threads; one per processor by default.
-    at_once : int, optional
-        About so many durations at a time, where `work` makes arrays as long as its durations.
+    There are as many threads as processors by default. `work` must release the interpreter lock to gain from threads,
+    and touch only its own groups. Where it makes arrays as long as its durations, it is given about `at_once` of them
+    at a time.
     """
     groups = offsets.size - 1
     if groups < 2 or offsets[-1] < _SMALL_BATCH:
@@ -104,3 +99,15 @@ def processors() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def at_once(functions: Sequence[Callable[[], T]]) -> list[T]:
+    """What each function gives, in their order; the first error of any of them is raised.
+
+    Examples
+    --------
+    >>> at_once([lambda: 1, lambda: 2])
+    [1, 2]
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return [answer.result() for answer in [pool.submit(function) for function in functions]]

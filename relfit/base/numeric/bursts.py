@@ -106,16 +106,8 @@ def select(
 ) -> Selection:
     """The last class of times to join.
 
-    Parameters
-    ----------
-    observed : ndarray of int, shape (classes,)
-        Times in each class; the first are those within one step of the clock.
-    share : float
-        Of the incidents, that chance may join.
-    spent : float
-        Joins by chance so far.
-    excess : float
-        Times as frequent as by chance that joined times must be.
+    The first of the classes `observed` has the times within one step of the clock. Chance may join the `share` of the
+    incidents, `spent` of which are joined so far; joined times must be `excess` times as frequent as by chance.
     """
     allowed = null.usable & (null.added + spent <= share * null.incidents)
     last = int(np.flatnonzero(allowed)[-1]) if allowed.any() else -1
@@ -216,23 +208,9 @@ def in_nodes(
 ) -> tuple[IntArray, IntArray, ChanceJoins, Selection]:
     """Classes of the times between records of one node, how many are in each, and up to which they are bursts.
 
-    Parameters
-    ----------
-    gaps : ndarray of int
-        Nanoseconds between consecutive records of one node, `FEWEST` or more.
-    node : ndarray of int
-        Node of every record.
-    span : int
-        Nanoseconds of observation.
-    step : int
-        Of the clock.
-    share : float
-        Of the incidents, that chance may join.
-
-    Returns
-    -------
-    ends, observed : ndarray of int, shape (classes,)
-        Ends of the classes as multiples of the step, and times in each.
+    Of `gaps`, nanoseconds between consecutive records of one node, there are `FEWEST` or more; `node` has the node of
+    every record, `span` and `step` the nanoseconds of observation and of a step of the clock. The ends of the classes
+    are multiples of the step.
     """
     ends = ends_of_classes(step, LONGEST)
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)

@@ -2,13 +2,17 @@
 
 numba's own cache checks the file of the outermost function only. Here the name of a cached file has a checksum of the
 function, of all functions that it calls and of the values that it reads: code of another release, or of a module that
-was edited, is never taken for this one.
+was edited, is never taken for this one. A notice says where a simulator is compiled.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import sys
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from enum import EnumMeta
 from functools import cached_property
 from hashlib import blake2b
@@ -212,3 +216,43 @@ def _say_once(text: str) -> None:
     if text not in _said:
         _said.append(text)
         warnings.warn(text, RuntimeWarning, stacklevel=2)
+
+
+_PATIENCE = 3.0  # seconds between two looks
+
+
+@contextmanager
+def compile_notice(function: object, how_long: str) -> Iterator[None]:
+    """Say that a simulator is being compiled where its function is not on disk and takes more than three seconds.
+
+    Of several processes that compile it, only the first says so.
+
+    Parameters
+    ----------
+    how_long : str
+        What it takes, as "some twenty seconds".
+    """
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(_PATIENCE) and not _compiled(function):
+            if _missed(function):
+                print(f"relfit: compiling the simulator, once per installation: {how_long}", file=sys.stderr)
+                return
+
+    if not _compiled(function) and multiprocessing.current_process().name in ("MainProcess", "SpawnProcess-1"):
+        threading.Thread(target=watch, daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+
+
+def _compiled(function: object) -> bool:
+    return bool(getattr(function, "signatures", ()))
+
+
+def _missed(function: object) -> bool:
+    """Whether numba looked for the function on disk in vain; it does so before it compiles."""
+    stats = getattr(function, "stats", None)
+    return stats is not None and sum(stats.cache_misses.values()) > 0

@@ -149,18 +149,10 @@ def _newton_step(gradient: FloatArray, hessian: FloatArray) -> tuple[FloatArray,
 def maximise(
     objective: Objective, start: FloatArray, tolerance: float = 1e-9, iterations: int = _ITERATIONS
 ) -> Maximum:
-    """Maximise every group's value from its row of `start`.
+    """Maximise every group's value from its row of `start`, free coordinates of shape (groups, k).
 
-    Parameters
-    ----------
-    objective : Objective
-        Works on all groups at once.
-    start : ndarray, shape (groups, k)
-        Free coordinates; a row that is not finite, or has no finite value, is left as not converged.
-    tolerance : float
-        The search ends when a Newton step would gain less than this.
-    iterations : int
-        Steps after which it ends in any case.
+    A row that is not finite, or has no finite value, is left as not converged. The search ends when a Newton step would
+    gain less than `tolerance`, and after so many `iterations` in any case.
     """
     groups, k = start.shape
     free, value, gradient, hessian, converged, _ = Maximum.unsettled(start)

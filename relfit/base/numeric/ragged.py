@@ -113,18 +113,9 @@ def sums(values: npt.NDArray[np.number | np.bool_], offsets: IntArray) -> FloatA
 
 
 def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
-    """Number of entries of each group at or below (with `below`, only below) each wanted time.
+    """Number of entries of each group at or below (with `below`, only below) each wanted time, shape (groups, m).
 
-    Parameters
-    ----------
-    times : ndarray of float, shape (steps,)
-        Rising within each group.
-    offsets : ndarray of int, shape (groups + 1,)
-    wanted : ndarray of float, shape (groups, m)
-
-    Returns
-    -------
-    ndarray of int, shape (groups, m)
+    The times rise within each group.
 
     Examples
     --------

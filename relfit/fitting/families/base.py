@@ -1,10 +1,12 @@
-"""What a family adds to a distribution: named parameters, their ranges, and coordinates to search in."""
+"""What a family adds to a distribution: named parameters, their ranges, coordinates to search in and where to begin."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Self
+from functools import cache
+from typing import Any, ClassVar, Literal, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -176,3 +178,34 @@ def _from_free(free: FloatArray, domain: Domain) -> FloatArray:
         return free
     with np.errstate(over="ignore", under="ignore"):
         return np.exp(free) if domain == "positive" else np.asarray(special.expit(free))
+
+
+class OfLogShape(Protocol):
+    """A family with a distribution of scale 1 for the log of a shape."""
+
+    def _of_log_shape(self, log_shape: FloatArray, /) -> Family: ...
+
+
+@cache
+def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
+
+    Beyond the table it gives the nearest entry.
+    """
+    log_shapes = np.linspace(-12.0, 12.0, 49)
+    # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
+    x = np.linspace(-36.0, 36.0, 41)[:, None]
+    weight = np.exp(-np.abs(x)) / (1.0 + np.exp(-np.abs(x))) ** 2
+    weight /= weight.sum()
+    with np.errstate(all="ignore"):
+        log_life = np.log(family._of_log_shape(log_shapes).inverse_cumulative_hazard(np.logaddexp(0.0, x)))
+    log_life = np.where(np.isfinite(log_life), log_life, 0.0)
+    middle = (weight * log_life).sum(axis=0)
+    spread = np.sqrt((weight * (log_life - middle) ** 2).sum(axis=0))
+    order = np.argsort(spread, kind="stable")
+
+    def look_up(wanted: FloatArray) -> tuple[FloatArray, FloatArray]:
+        target, spreads = np.log(wanted), np.log(spread[order])
+        return np.interp(target, spreads, log_shapes[order]), np.interp(target, spreads, middle[order])
+
+    return look_up

@@ -6,10 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relfit.base.arrays import FloatArray
-from relfit.fitting.families.base import ShapeScale, log_moments
+from relfit.fitting.families.base import ShapeScale, log_moments, spread_table
 from relfit.fitting.families.distribution import normal_quantile_of_hazard
 from relfit.fitting.families.lognormal import NormalScore
-from relfit.fitting.families.moments import spread_table
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 
@@ -40,7 +39,6 @@ class BirnbaumSaunders(NormalScore, ShapeScale):
             return np.asarray(2.0 * np.sinh(self._half_log(time)) / self.shape)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         y = self._half_log(t)
         with np.errstate(all="ignore"):
@@ -49,18 +47,15 @@ class BirnbaumSaunders(NormalScore, ShapeScale):
         return np.where((t <= 0.0) | np.isposinf(t), -np.inf, value)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         with np.errstate(over="ignore", invalid="ignore"):
             z = normal_quantile_of_hazard(hazard)
             return np.asarray(self.scale * np.exp(2.0 * np.arcsinh(0.5 * self.shape * z)))
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         return np.asarray(self.scale * (1.0 + 0.5 * self.shape**2))
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has about this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         log_shape, _ = spread_table(cls)(spread)
         return np.stack([np.exp(log_shape), np.exp(middle)], axis=-1)

@@ -68,7 +68,6 @@ class CompetingRisks(Distribution):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch; empty for one distribution."""
         return self._batch_shape
 
     @property
@@ -77,11 +76,9 @@ class CompetingRisks(Distribution):
         return dict(self._causes)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return np.asarray(sum(cause.log_sf(time) for cause in self._causes.values()), dtype=np.float64)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         total = log_sum([cause.log_cdf(time) for cause in self._causes.values()])
         # where failure is this rare, two causes at once are beyond the last digit
         return np.where(total < -40.0, total, super().log_cdf(time))
@@ -96,7 +93,6 @@ class CompetingRisks(Distribution):
         return log_sum([cause.log_hazard(time) for cause in self._causes.values()])
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         log_sf = self.log_sf(time)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
@@ -143,7 +139,6 @@ class CompetingRisks(Distribution):
         raise ArgumentError(f"there is no cause {cause!r}", remedy=f"the causes are {', '.join(names)}")
 
     def __getitem__(self, position: object) -> CompetingRisks:
-        """The distributions at `position` of the batch."""
         return CompetingRisks(
             {name: _picked(cause, self.batch_shape, position) for name, cause in self._causes.items()}
         )

@@ -289,10 +289,7 @@ class Distribution(ABC):
         return np.where(np.isneginf(far) | (slope > 100.0), np.inf, slope)
 
     def excess_sample(
-        self,
-        age: npt.ArrayLike,
-        size: int | tuple[int, ...] | None = None,
-        rng: Seed = None,
+        self, age: npt.ArrayLike, size: int | tuple[int, ...] | None = None, rng: Seed = None
     ) -> FloatArray:
         """Random remaining lives in hours at `age` (hours), by inversion of the cumulative hazard.
 

@@ -33,22 +33,18 @@ class Exponential(Family):
     density_at_zero = True
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         with np.errstate(over="ignore"):
             return -self.rate * np.maximum(np.asarray(time, dtype=np.float64), 0.0)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(over="ignore"):
             return np.where(t < 0.0, -np.inf, np.log(self.rate) - self.rate * t)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return log_cdf_of_hazard(np.log(self.rate) + log_of_time(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate)
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
@@ -61,11 +57,9 @@ class Exponential(Family):
         return np.asarray(np.asarray(hazard, dtype=np.float64) / self.rate + 0.0 * np.asarray(age))
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the integral of the reliability from `time` on."""
         return self.log_sf(time) - np.log(self.rate)
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         return np.asarray(1.0 / self.rate)
 
     def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray:

@@ -35,15 +35,12 @@ class Gamma(ShapeScale):
         return np.asarray(self._log_relative(time) - np.log(self.shape))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return log_gamma_tail(self.shape, self._relative(time), True)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return log_gamma_tail(self.shape, self._relative(time), False)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         relative = self._relative(t)
         with np.errstate(all="ignore"):
@@ -53,7 +50,6 @@ class Gamma(ShapeScale):
         return np.where(t > 0.0, np.where(np.isposinf(t), -np.inf, value), np.where(t < 0.0, -np.inf, at_zero))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         h = np.asarray(hazard, dtype=np.float64)
         lower = special.gammaincinv(self.shape, -np.expm1(-h))
         upper = special.gammainccinv(self.shape, np.exp(-h))
@@ -79,7 +75,6 @@ class Gamma(ShapeScale):
             return np.asarray(self.scale * larger * np.exp(-generator.standard_exponential(shape) / self.shape))
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         return np.asarray(self.shape * self.scale)
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
@@ -106,7 +101,6 @@ class Gamma(ShapeScale):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         variance = spread**2
         shape = (1.0 + np.sqrt(1.0 + 2.6 * variance)) / (2.0 * variance)

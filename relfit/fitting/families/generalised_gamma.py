@@ -64,15 +64,12 @@ class GeneralisedGamma(Family):
         return value
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return self._tail(time, True)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return self._tail(time, False)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         w = self._w(t)
         normal, q, a = self._core()

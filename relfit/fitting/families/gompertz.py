@@ -9,9 +9,8 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arrays import FloatArray
-from relfit.fitting.families.base import Family, log_moments
+from relfit.fitting.families.base import Family, log_moments, spread_table
 from relfit.fitting.families.distribution import log_cdf_of_hazard
-from relfit.fitting.families.moments import spread_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,24 +50,20 @@ class Gompertz(Family):
         return np.where(np.isposinf(x), np.inf, value)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         t = np.maximum(np.asarray(time, dtype=np.float64), 0.0)
         with np.errstate(all="ignore"):
             x = self.growth * t
             return -np.where(x < 1e-5, self.rate * t * (1.0 + x * (0.5 + x / 6)), self.rate / self.growth * np.expm1(x))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return log_cdf_of_hazard(self._log_hazard_sum(time))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the failure rate at `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(over="ignore"):
             return np.where(t < 0.0, -np.inf, np.log(self.rate) + self.growth * t)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         log_sf = self.log_sf(time)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
@@ -80,7 +75,6 @@ class Gompertz(Family):
         return -grown.log_sf(time)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(all="ignore"):
             x = h / self.rate * self.growth
@@ -89,7 +83,6 @@ class Gompertz(Family):
             return np.where(np.isinf(x) & np.isfinite(h), steep / self.growth, value)
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         x = self.rate / self.growth
         with np.errstate(all="ignore"):
             # exp(x) E1(x), by the continued fraction where exp(x) would be large

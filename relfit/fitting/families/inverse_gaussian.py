@@ -10,9 +10,8 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.base.numeric.quadrature import gauss_legendre
-from relfit.fitting.families.base import Family, log_moments
+from relfit.fitting.families.base import Family, log_moments, spread_table
 from relfit.fitting.families.distribution import log_one_minus_exp, log_sum
-from relfit.fitting.families.moments import spread_table
 
 _HALF_LOG_TWO_PI = 0.9189385332046727
 _TWO_OVER_ROOT_PI = 1.1283791670955126
@@ -66,17 +65,14 @@ class InverseGaussian(Family):
         return lower, upper
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         lower, upper = self._tails(time)
         return np.where(lower < -0.7, lower, log_one_minus_exp(upper))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         lower, upper = self._tails(time)
         return np.where(lower < -0.7, log_one_minus_exp(lower), upper)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         y, _ = self._places(t)
         with np.errstate(all="ignore"):
@@ -84,7 +80,6 @@ class InverseGaussian(Family):
         return np.where((t <= 0.0) | np.isposinf(t), -np.inf, value)
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         return self.mean_life + 0.0 * self.shape
 
     @classmethod

@@ -33,15 +33,12 @@ class Loglogistic(ShapeScale):
         return np.asarray(self.shape * self._log_relative(time))
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return -log_sum([0.0, self._z(time)])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return -log_sum([0.0, -self._z(time)])
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         z = self._z(t)
         with np.errstate(all="ignore"):
@@ -53,7 +50,6 @@ class Loglogistic(ShapeScale):
         return np.where((t < 0.0) | np.isposinf(t), -np.inf, value)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(divide="ignore", over="ignore"):
             log_odds = np.where(h < 1.0, np.log(np.expm1(np.minimum(h, 1.0))), h + np.log1p(-np.exp(-h)))
@@ -68,6 +64,5 @@ class Loglogistic(ShapeScale):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         return np.stack([np.pi / np.sqrt(3.0) / spread, np.exp(middle)], axis=-1)

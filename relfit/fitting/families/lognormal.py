@@ -22,11 +22,9 @@ class NormalScore(Family):
         """The normal score of `time`."""
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return np.asarray(special.log_ndtr(-self._z(time)))
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return np.asarray(special.log_ndtr(self._z(time)))
 
 
@@ -58,14 +56,12 @@ class Lognormal(NormalScore):
         return np.asarray((log_of_time(time) - self.meanlog) / self.sdlog)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = -0.5 * (self._z(t) ** 2 + np.log(2.0 * np.pi)) - np.log(self.sdlog) - np.log(t)
         return np.where((t <= 0.0) | np.isposinf(t), -np.inf, value)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         z = normal_quantile_of_hazard(hazard)
         with np.errstate(over="ignore"):
             return np.asarray(np.exp(self.meanlog + self.sdlog * z))

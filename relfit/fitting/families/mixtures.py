@@ -27,17 +27,14 @@ class Mixture(Family):
         """Log weight and distribution of each phase."""
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         phases = self.phases()
         return -mixed_cumulative_hazard([weight for weight, _ in phases], [-phase.log_sf(time) for _, phase in phases])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         failed = np.minimum(log_sum([weight + phase.log_cdf(time) for weight, phase in self.phases()]), 0.0)
         return np.where(failed > _LOG_HALF, log_one_minus_exp(self.log_sf(time)), failed)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         return log_sum([weight + phase.log_pdf(time) for weight, phase in self.phases()])
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
@@ -50,7 +47,6 @@ class Mixture(Family):
         )
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         with np.errstate(over="ignore"):
             return np.asarray(sum(np.exp(weight) * phase.mean() for weight, phase in self.phases()))
 
@@ -224,7 +220,6 @@ class WeibullMixture(Mixture):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has about this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         within = spread * np.sqrt(0.5)
         shape = LOG_WEIBULL_SD / within

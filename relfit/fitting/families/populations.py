@@ -46,23 +46,19 @@ class LimitedFailure(Family):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         with np.errstate(all="ignore"):
             logs = [np.log(self.fraction), np.log1p(-self.fraction)]
             return -mixed_cumulative_hazard(logs, [-self._failing.log_sf(time), np.zeros(())])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(self.fraction) + self._failing.log_cdf(time))
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.log(self.fraction) + self._failing.log_pdf(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`; infinite where it never does."""
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(all="ignore"):
             left = self.fraction + np.expm1(-h)  # share that can fail and has not
@@ -124,14 +120,12 @@ class ZeroInflated(Family):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.log1p(-self.zero_fraction) + self._others.log_sf(t)
         return np.where((t < 0.0) & ~np.isnan(value), 0.0, value)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             others = np.log1p(-self.zero_fraction) + self._others.log_cdf(t)
@@ -155,7 +149,6 @@ class ZeroInflated(Family):
         return self._others.conditional_cumulative_hazard(time, age)
 
     def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
         return self._others.inverse_conditional_cumulative_hazard(hazard, age)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:

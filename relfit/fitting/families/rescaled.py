@@ -43,7 +43,6 @@ class Rescaled(Distribution):
 
     @property
     def batch_shape(self) -> tuple[int, ...]:
-        """Shape of the batch."""
         return self.of.batch_shape
 
     def to_dict(self) -> dict[str, Any]:
@@ -51,15 +50,12 @@ class Rescaled(Distribution):
         return {"family": "rescaled", "of": self.of.to_dict(), "factor": self.factor}
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """As of `Distribution`."""
         return self.of.log_sf(np.asarray(time, dtype=np.float64) / self.factor)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """As of `Distribution`."""
         return self.of.log_pdf(np.asarray(time, dtype=np.float64) / self.factor) - np.log(self.factor)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """As of `Distribution`."""
         return self.factor * self.of.inverse_cumulative_hazard(hazard)
 
     def mean(self) -> FloatArray:
@@ -67,7 +63,6 @@ class Rescaled(Distribution):
         return np.asarray(self.to_mean)
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
-        """As of `Distribution`."""
         return self.of.log_integrated_tail(np.asarray(time, dtype=np.float64) / self.factor) + np.log(self.factor)
 
     def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray | None:
@@ -78,18 +73,8 @@ class Rescaled(Distribution):
 def with_mean(name: str, family: Distribution, mean: float | None) -> Distribution:
     """A distribution with all times multiplied so that its mean is `mean`; exponential and Weibull ones stay such.
 
-    Parameters
-    ----------
-    name : str
-        What the times are, for the error.
-    family : Distribution
-    mean : float, optional
-        Hours; the distribution stays as it is without one.
-
-    Raises
-    ------
-    ArgumentError
-        When `family` has no finite mean.
+    It stays as it is without one. `name` is what the times are, for the `ArgumentError` of a distribution without a
+    finite mean.
 
     Examples
     --------

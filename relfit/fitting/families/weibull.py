@@ -35,30 +35,25 @@ class Weibull(ShapeScale):
     name = "weibull"
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         with np.errstate(over="ignore"):
             return -((np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale) ** self.shape)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         log_sf = self.log_sf(time)
         with np.errstate(invalid="ignore"):
             return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         with np.errstate(over="ignore"):
             return log_cdf_of_hazard(self.shape * self._log_relative(time))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the failure rate at `time`."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(over="ignore", under="ignore"):
             power = special.xlogy(self.shape - 1.0, np.maximum(t, 0.0) / self.scale)
             return np.where(t < 0.0, -np.inf, np.log(self.shape) - np.log(self.scale) + power)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
-        """Time at which the cumulative hazard reaches `hazard`."""
         with np.errstate(over="ignore"):
             return np.asarray(self.scale * np.asarray(hazard, dtype=np.float64) ** (1.0 / self.shape))
 
@@ -74,7 +69,6 @@ class Weibull(ShapeScale):
             return np.asarray(value)
 
     def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
         h, t = np.asarray(hazard, dtype=np.float64), np.asarray(age, dtype=np.float64)
         with np.errstate(all="ignore"):
             before = (t / self.scale) ** self.shape
@@ -101,7 +95,6 @@ class Weibull(ShapeScale):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has this mean and standard deviation."""
         middle, spread = log_moments(meanlog, sdlog)
         shape = LOG_WEIBULL_SD / spread
         return np.stack([shape, np.exp(middle + EULER / shape)], axis=-1)

@@ -44,19 +44,15 @@ class Weibull3(ShapeScale):
         return Weibull.unchecked(self.shape, self.scale)
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of surviving beyond `time`."""
         return self._beyond.log_sf(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the probability of failing within `time`."""
         return self._beyond.log_cdf(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the density at `time`, per hour."""
         return self._beyond.log_pdf(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
-        """Log of the failure rate at `time`."""
         return self._beyond.log_hazard(np.asarray(time, dtype=np.float64) - self.threshold)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
@@ -72,13 +68,11 @@ class Weibull3(ShapeScale):
         )
 
     def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        """Hours after which `conditional_cumulative_hazard` reaches `hazard`."""
         t = np.asarray(age, dtype=np.float64)
         inner = self._beyond.inverse_conditional_cumulative_hazard(hazard, np.maximum(t - self.threshold, 0.0))
         return np.asarray(np.maximum(self.threshold - t, 0.0) + inner)
 
     def mean(self) -> FloatArray:
-        """Mean life in hours."""
         return np.asarray(self.threshold + self._beyond.mean())
 
     @classmethod

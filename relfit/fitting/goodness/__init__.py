@@ -4,10 +4,8 @@ It works on arrays alone (probabilities of sorted durations under a fitted distr
 use it.
 """
 
-from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, distances_of_hazards
-from relfit.fitting.goodness.chi_square import chi_square_of_hazards
-from relfit.fitting.goodness.kolmogorov import kolmogorov_p
-from relfit.fitting.goodness.null_tables import tabulated_p
+from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, chi_square_of_hazards, distances_of_hazards
+from relfit.fitting.goodness.null_tables import kolmogorov_p, tabulated_p
 
 __all__ = [
     "DISTANCES",

@@ -2,11 +2,10 @@
 
 from relfit.fitting.nonparametric._turnbull import TurnbullEstimate, turnbull
 from relfit.fitting.nonparametric.curves import StepCurves
-from relfit.fitting.nonparametric.incidence_curves import cumulative_incidence
 from relfit.fitting.nonparametric.log_rank_test import LogRank, log_rank
 from relfit.fitting.nonparametric.observed_means import ObservedTimes, observed_times
 from relfit.fitting.nonparametric.ranks import PlottingPositions, median_ranks
-from relfit.fitting.nonparametric.survival_estimates import kaplan_meier, nelson_aalen
+from relfit.fitting.nonparametric.survival_estimates import cumulative_incidence, kaplan_meier, nelson_aalen
 
 __all__ = [
     "LogRank",

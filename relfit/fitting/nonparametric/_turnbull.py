@@ -189,26 +189,12 @@ def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
     seen = np.column_stack([np.where(ends.before < 0, 0, after), np.where(ends.after < 0, sizes, until)])
     rows, inside, seen, weight = _merged(ends.code, inside, seen, ends.weight, groups)
     mass, violation, loglik = np.zeros(start.size), np.zeros(groups), np.zeros(groups)
-    over_groups(
-        rows,
-        lambda first, last: _solve(
-            rows, offsets, inside, seen, weight, 0.5 * tolerance, mass, violation, loglik, first, last
-        ),
-    )
+    of_groups = rows, offsets, inside, seen, weight, 0.5 * tolerance, mass, violation, loglik
+    over_groups(rows, lambda first, last: _solve(*of_groups, first, last))
     left, right = start % ends.width, stop % ends.width
-    return TurnbullEstimate(
-        groups=data.groups,
-        offsets=offsets,
-        left=ends.levels[left // 4],
-        right=ends.levels[right // 4],
-        left_closed=left % 4 == _START_AT,
-        right_closed=(right % 4 == _END_AT) & (ends.levels[right // 4] < np.inf),
-        mass=mass,
-        converged=violation <= tolerance,
-        violation=violation,
-        log_likelihood=loglik,
-        tolerance=tolerance,
-    )
+    sides, converged = (ends.levels[left // 4], ends.levels[right // 4]), violation <= tolerance
+    closed = left % 4 == _START_AT, (right % 4 == _END_AT) & (sides[1] < np.inf)
+    return TurnbullEstimate(data.groups, offsets, *sides, *closed, mass, converged, violation, loglik, tolerance)
 
 
 @dataclass(frozen=True)
@@ -247,15 +233,9 @@ def _coded(data: LifeData) -> _Coded:
 
     # what failed at the very age of its entry had not failed just before
     before = coded(entry, np.where(exact & (entry == low), _END_BEFORE, _END_AT))
-    return _Coded(
-        levels=levels,
-        code=data.group_codes()[weighted],
-        weight=weight[weighted],
-        start=coded(low, np.where(exact, _START_AT, _START_AFTER)),
-        end=coded(high, _END_AT),
-        before=np.where(entry > 0.0, before, -1),
-        after=np.where(leave < np.inf, coded(leave, _START_AFTER), -1),
-    )
+    within = coded(low, np.where(exact, _START_AT, _START_AFTER)), coded(high, _END_AT)
+    outside = np.where(entry > 0.0, before, -1), np.where(leave < np.inf, coded(leave, _START_AFTER), -1)
+    return _Coded(levels, data.group_codes()[weighted], weight[weighted], *within, *outside)
 
 
 def _innermost(ends: _Coded) -> tuple[IntArray, IntArray]:

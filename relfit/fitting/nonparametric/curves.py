@@ -215,7 +215,8 @@ class StepCurves(Grouped):
         ArgumentError
             For a probability outside 0..1, or curves other than survival.
         """
-        self._survival_only("quantiles")
+        if self.quantity != "survival":
+            raise ArgumentError(f"a {self.quantity} has no quantiles", remedy="use kaplan_meier(data)")
         if not 0.0 <= probability <= 1.0:
             raise ArgumentError(f"probability {probability} is not between 0 and 1")
         out = np.full((self.n_groups, 3), np.inf)
@@ -259,10 +260,6 @@ class StepCurves(Grouped):
         padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
         out = padded[np.where(rows > 0, self.offsets[:-1, None] + rows - 1, values.size)]
         return out[:, 0] if np.ndim(times) == 0 else out  # type: ignore[arg-type]
-
-    def _survival_only(self, what: str) -> None:
-        if self.quantity != "survival":
-            raise ArgumentError(f"a {self.quantity} has no {what}", remedy="use kaplan_meier(data)")
 
 
 def times_per_group(times: Durations, groups: int) -> FloatArray:

@@ -118,16 +118,5 @@ def observed_times(data: object, level: float = 0.95, observed: npt.ArrayLike | 
         error = np.sqrt(sums(weights * residual**2, lives.offsets)) / lives.total_time
     quantile = special.stdtrit(np.maximum(ended - 1, 1), 0.5 + 0.5 * level)
     far = np.where(ended > 2, quantile * error, np.nan)
-    return ObservedTimes(
-        lives.groups,
-        lives.measure,
-        lives.n_lives,
-        ended,
-        mean,
-        mean * np.exp(-far),
-        mean * np.exp(far),
-        median[:, 0],
-        median[:, 1],
-        median[:, 2],
-        level,
-    )
+    means, (middle, low, high) = (mean, mean * np.exp(-far), mean * np.exp(far)), median.T
+    return ObservedTimes(lives.groups, lives.measure, lives.n_lives, ended, *means, middle, low, high, level)

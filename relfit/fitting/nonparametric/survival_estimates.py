@@ -1,17 +1,92 @@
-"""The Kaplan-Meier and Nelson-Aalen estimates, for every group of a batch at once."""
+"""Who was at risk and failed at each time, and the Kaplan-Meier, Nelson-Aalen and Aalen-Johansen estimates."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray, ObjectArray
+from relfit.base.errors import DataError
 from relfit.base.numeric.levels import normal_quantile
+from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative
 from relfit.fitting.nonparametric.curves import StepCurves
-from relfit.fitting.nonparametric.risk_sets import at_each_time
-from relfit.fitting.nonparametric.samples import lives_of
+from relfit.fitting.nonparametric.samples import group_and_cause, lives_of
+from relfit.log.lifedata import LifeData
+
+Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True)
+class RiskSets:
+    """Distinct times at which durations ended, rising within a group, and who was at risk and failed at each."""
+
+    groups: pd.Index
+    offsets: IntArray
+    codes: IntArray  # group of each step
+    times: FloatArray
+    at_risk: IntArray
+    events: IntArray
+    sizes: IntArray  # durations of each group
+
+    def curves(self, quantity: str, method: str, values: Values, status: ObjectArray, level: float) -> StepCurves:
+        """The curves of an estimate, its standard error and the ends of its interval at each step."""
+        counts = self.at_risk, self.events, self.sizes
+        return StepCurves(self.groups, self.offsets, quantity, method, self.times, *values, *counts, status, level)
+
+
+def at_each_time(data: LifeData, estimate: str) -> RiskSets:
+    """Count who was at risk and who failed at each distinct duration of each group.
+
+    A duration is at risk at t if it entered before t and ended at t or later; one watched from the start (entry 0) is
+    at risk at t = 0 too. One that ended at the age at which it entered is at risk at that age alone. Stationary
+    durations, whose ages are unknown, are left out.
+    """
+    data = data.from_age_known()
+    if data.upper is not None or data.exit is not None:
+        what = "durations known to have ended within an interval" if data.upper is not None else "right truncation"
+        raise DataError(f"{estimate} has no answer to {what}", remedy="use turnbull(data)")
+    weights = np.ones(data.durations.size, dtype=np.int64) if data.weights is None else data.weights
+    code, times = data.group_codes(), data.durations
+    order = np.lexsort((times, code))
+    order = order[weights[order] > 0]
+    code, times, weights = code[order], times[order], weights[order]
+    groups = np.arange(data.n_groups + 1)
+    new = changes(code, times)
+    starts = np.flatnonzero(new)
+    owner, at = code[starts], times[starts]
+    step = np.cumsum(new) - 1
+    failed = np.bincount(step, np.where(data.observed[order], weights, 0), minlength=starts.size).astype(np.int64)
+    gone = np.concatenate([[0], np.cumsum(weights)])
+    ends = np.searchsorted(code, groups)
+    at_risk = gone[ends[owner + 1]] - gone[starts]
+    if data.entry is not None:
+        at_risk = at_risk - _not_yet_entered(code, times, data.entry[order], weights, owner, at)
+    offsets = np.searchsorted(owner, groups).astype(np.int64)
+    return RiskSets(data.groups, offsets, owner, at, at_risk.astype(np.int64), failed, np.diff(gone[ends]))
+
+
+def _not_yet_entered(
+    code: IntArray, times: FloatArray, entry: FloatArray, weights: IntArray, owner: IntArray, at: FloatArray
+) -> IntArray:
+    """Durations of each step's group that enter at or after the step's time (but not those that also end at it)."""
+    entry = np.where(entry > 0.0, entry, -np.inf)
+    levels = np.unique(np.concatenate([entry, at]))
+    # entering at the very end is entering just before it
+    place = 2 * np.searchsorted(levels, entry) + (entry != times)
+    width = 2 * levels.size + 2
+    key = code * width + place
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    entered = np.concatenate([[0], np.cumsum(weights[order])])
+    before = entered[np.searchsorted(key, owner * width + 2 * np.searchsorted(levels, at), side="right")]
+    last = entered[np.searchsorted(key, (owner + 1) * width, side="left")]
+    return np.asarray(last - before, dtype=np.int64)
+
 
 _LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
@@ -179,3 +254,82 @@ def _harmonic_sums(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray
     direct = special.digamma(n + 1.0) - special.digamma(low + 1.0)
     squares = special.polygamma(1, low + 1.0) - special.polygamma(1, n + 1.0)
     return np.where(small, direct, first), np.where(small, squares, second)
+
+
+def cumulative_incidence(data: object, *, level: float = 0.95, **columns: str) -> StepCurves:
+    """Probability of having failed from each cause by each age, with all causes present (Aalen and Johansen 1978).
+
+    One minus Kaplan-Meier of a cause, with the others as censoring, is too high: it is the probability if the other
+    causes did not exist.
+
+    Parameters
+    ----------
+    data : LifeData or pandas.DataFrame
+        Of a log ``log.ttf(competing="cause")``; of a table the column `cause` names the cause of each failure, and is
+        missing for lives that did not end in a failure. Without intervals and right truncation.
+    level : float
+        Level of the pointwise intervals, which are normal on the scale of the log cumulative hazard; between 0 and 1.
+    **columns
+        Of a table, the columns ``duration``, ``cause``, ``by``, ``entry``, ..., as for `relfit.fit`.
+
+    Returns
+    -------
+    StepCurves
+        One curve per group and cause. Both bounds are 0 before the first failure of the cause. With status
+        ``collapsed`` all at risk failed before others entered.
+
+    Raises
+    ------
+    ArgumentError
+        For a level outside 0..1, or data that are not by group and cause.
+    DataError
+        For intervals or right truncation, or causes of one group with different lives.
+
+    Notes
+    -----
+    Causes need not be independent. The variance is that of Marubini and Valsecchi (1995), equation 10.12.
+
+    Examples
+    --------
+    >>> lives = pd.DataFrame({"hours": [1.0, 2.0, 3.0, 4.0], "mode": ["fan", "disk", None, "fan"]})
+    >>> curves = cumulative_incidence(lives, duration="hours", cause="mode")
+    >>> curves.groups.tolist()
+    [('all', 'disk'), ('all', 'fan')]
+    >>> curves.at(4.0).tolist()
+    [0.25, 0.75]
+    """
+    z = normal_quantile(level)
+    lives = lives_of(data, **columns)
+    group = pd.factorize(group_and_cause(lives.groups)[0])[0]
+    sets = at_each_time(lives, "Aalen-Johansen")
+    like = np.unique(group, return_index=True)[1][group]  # the first cause of the same group
+    steps = np.diff(sets.offsets)
+    if (steps != steps[like]).any() or (sets.sizes != sets.sizes[like]).any():
+        raise DataError("the causes of a group have different lives", remedy="give each life to every cause")
+    place = np.arange(sets.times.size) - sets.offsets[sets.codes] + sets.offsets[like][sets.codes]
+    n, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
+    every = np.bincount(place, failed, minlength=place.size)[place]
+
+    def summed(terms: FloatArray) -> FloatArray:
+        return cumulative(terms, sets.codes)
+
+    alive = n - every
+    survival = cumulative(np.divide(alive, n, out=np.ones_like(n), where=n > 0.0), sets.codes, product=True)
+    begins = np.arange(place.size) == sets.offsets[sets.codes]
+    before = np.where(begins, 1.0, np.roll(survival, 1))
+    hazard = np.divide(failed, n, out=np.zeros_like(n), where=n > 0.0)
+    value = summed(before * hazard)
+    spread = np.divide(every, n * alive, out=np.zeros_like(n), where=(n > 0.0) & (alive > 0.0))
+    both = np.divide(before * hazard, n, out=np.zeros_like(n), where=n > 0.0)
+    variance = value**2 * summed(spread) - 2.0 * value * summed(value * spread) + summed(value**2 * spread)
+    variance += summed(before * both * (1.0 - hazard)) - 2.0 * (value * summed(both) - summed(value * both))
+    error = np.sqrt(np.maximum(variance, 0.0))
+    inside = (value > 0.0) & (value < 1.0)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        factor = np.exp(z * error / -(value * np.log(value)))
+        low, high = np.where(inside, value**factor, value), np.where(inside, value ** (1.0 / factor), value)
+    final = np.zeros(place.size, dtype=bool)
+    final[sets.offsets[1:][steps > 0] - 1] = True
+    status = np.full(lives.n_groups, "ok", dtype=object)
+    status[sets.codes[(survival == 0.0) & ~final]] = "collapsed"
+    return sets.curves("cumulative incidence", "Aalen-Johansen", (value, error, low, high), status, level)

@@ -6,8 +6,7 @@ from relfit.live.sources.file_source import FileSource
 from relfit.live.sources.journal_source import JournalSource
 from relfit.live.sources.prometheus_source import PrometheusSource
 from relfit.live.sources.slurm_source import SlurmSource
-from relfit.live.sources.source_base import SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import SourceBase, SourceError
 from relfit.live.sources.sql_source import SqlSource
 from relfit.live.sources.text_source import TextSource
 from relfit.live.sources.ticket_source import TicketSource

@@ -21,8 +21,7 @@ from relfit.io import READERS, read
 from relfit.io.parsing.opening import members
 from relfit.io.parsing.rows import NoRowsError
 from relfit.live.live_records import Fetched
-from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import FilePath, SourceBase, SourceError
 from relfit.log.failurelog import FailureLog
 
 _SETTLED = 2.0  # seconds after which another change also changes the file's time

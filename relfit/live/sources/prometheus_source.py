@@ -21,8 +21,7 @@ from relfit.io.prometheus import log_of_samples
 from relfit.io.raw_logs import RecordTally
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import form_of
-from relfit.live.sources.source_base import PlainUrl, SourceBase, missing_extra, password_from
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import PlainUrl, SourceBase, SourceError, of_extra, password_from
 
 _POINTS = 10_000  # per series and page; Prometheus refuses more than 11,000
 _SAMPLES = 1_000_000  # per page, over all series
@@ -107,10 +106,7 @@ class PrometheusSource(SourceBase):
 
     def _page(self, start: int, end: int) -> list[tuple[dict[str, str], list[Any]]]:
         """One answer of ``query_range``."""
-        try:
-            import requests
-        except ImportError:
-            raise missing_extra("requests") from None
+        requests = of_extra("requests")
         secret = password_from(self.password_env)
         headers = {"Authorization": f"Bearer {secret}"} if secret and self.user is None else {}
         login = (self.user, secret or "") if self.user is not None else None

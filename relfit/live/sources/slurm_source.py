@@ -25,9 +25,8 @@ from relfit.io.raw_logs import RecordTally
 from relfit.io.slurm_events import log_of_node_events, read_node_events
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import FileSource, form_of
-from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase
-from relfit.live.sources.source_errors import SourceError
-from relfit.live.sources.sql_reading import query_rows
+from relfit.live.sources.source_base import FilePath, PlainUrl, SourceBase, SourceError
+from relfit.live.sources.sql_source import query_rows
 from relfit.log.failurelog import FailureLog
 
 _EVENTS = "Cluster,ClusterNodes,NodeName,TimeStart,TimeEnd,State,StateRaw,Reason,User"

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,9 +19,30 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from relfit.base.errors import RelfitError
 from relfit.fleet.calibration.parameter_values import Model, rejection
 from relfit.live.live_records import Fetched
-from relfit.live.sources.source_errors import SourceError
 
 _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
+
+
+class SourceError(RelfitError):
+    """A source could not be fetched: refused, too slow, cut short, of another form.
+
+    Parameters
+    ----------
+    what : str
+        In one sentence without a full stop.
+    remedy : str, optional
+    fetched : Fetched, optional
+        Records that were fetched all the same, which are stored.
+
+    Examples
+    --------
+    >>> str(SourceError("the server refused", remedy="is it up?"))
+    'the server refused; is it up?'
+    """
+
+    def __init__(self, what: str, *, remedy: str | None = None, fetched: Fetched | None = None) -> None:
+        super().__init__(what, remedy=remedy)
+        self.fetched = fetched
 
 
 class Located(str):
@@ -113,3 +135,11 @@ def password_from(variable: str | None) -> str | None:
 def missing_extra(name: str) -> RelfitError:
     """The error for a package of the extra ``live`` that is not installed."""
     return RelfitError(f"{name} is not installed", remedy='pip install "relfit[live]"')
+
+
+def of_extra(name: str) -> Any:
+    """A package of the extra ``live``."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise missing_extra(name) from None

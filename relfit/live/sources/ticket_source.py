@@ -19,8 +19,7 @@ from relfit.io.parsing.written_times import texts_as_iso
 from relfit.io.raw_lines import check_pattern
 from relfit.live.live_records import Fetched
 from relfit.live.sources.file_source import fetched_documents
-from relfit.live.sources.source_base import FilePath, SourceBase
-from relfit.live.sources.source_errors import SourceError
+from relfit.live.sources.source_base import FilePath, SourceBase, SourceError
 from relfit.log.failurelog import FailureLog
 
 _NAMES = {

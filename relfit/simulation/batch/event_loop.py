@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from relfit.base.numeric.compiling_notice import compile_notice
+from relfit.base.numeric.compiled import compile_notice
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue

@@ -14,7 +14,7 @@ import pandas as pd
 from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.compiling_notice import compile_notice
+from relfit.base.numeric.compiled import compile_notice
 from relfit.base.results import Result, json_ready
 from relfit.base.text import duration, number, percent
 from relfit.simulation.engine.replications import half_interval, replicate, summary

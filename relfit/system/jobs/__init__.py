@@ -9,8 +9,8 @@ from relfit.system.jobs._expected_time import expected_time
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.system.jobs.checkpoint import Checkpoint
 from relfit.system.jobs.completion import CompletionTime, Job, completion_time
+from relfit.system.jobs.hazard_tables import between_failures
 from relfit.system.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
-from relfit.system.jobs.superposition import between_failures
 
 __all__ = [
     "Amdahl",

@@ -141,28 +141,18 @@ class BestSize(Result):
         return completion_time(system, job, size=nodes, convention=how[0], after_failure=how[1])
 
     @property
-    def _chosen_every(self) -> float:
-        """The best interval at the best size if the job does not set it; else NaN."""
-        plan = self.job.checkpoint
-        return np.nan if plan is None or plan.every is not None else float(self.checkpoint_every[self.place])
-
-    @property
     def headline(self) -> str:
         """The best number of nodes and the expected time on them."""
         if not self.best_expected < CENTURY:
             text = "On no number of nodes will the job finish within a century: failures come too often for its length"
             return text + ("." if self.job.checkpoint is not None else "; take checkpoints.")
-        text = (
-            f"Best on {count(self.best, 'node')}"
-            + (f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else "")
-            + (
-                f", with a checkpoint every {duration(every)} of work"
-                if np.isfinite(every := self._chosen_every)
-                else ""
-            )
-            + f": {number(self.best_expected, 4)} h expected, "
-            f"{number(float(self.lengths[self.place]), 4)} h without failures"
-        )
+        text = f"Best on {count(self.best, 'node')}"
+        text += f" with {count(self.system.tolerance, 'spare')}" if self.system.tolerance else ""
+        every, plan = float(self.checkpoint_every[self.place]), self.job.checkpoint
+        if plan is not None and plan.every is None and np.isfinite(every):
+            text += f", with a checkpoint every {duration(every)} of work"
+        text += f": {number(self.best_expected, 4)} h expected, "
+        text += f"{number(float(self.lengths[self.place]), 4)} h without failures"
         if self.status == "all":
             text += "; that is all of them, and more might be better"
         if self.best_limits is not None and self.level is not None:
@@ -358,23 +348,10 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
     """Expected completion times on these numbers of the first nodes of one order."""
     curve = judged.expected(system, order, sizes)
     some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
-    return BestSize(
-        system,
-        judged.job,
-        sizes[some],
-        curve.lengths[some],
-        curve.log_expected[some],
-        np.exp(-curve.hazard)[some],
-        curve.lost[some],
-        curve.every[some],
-        order,
-        int(np.count_nonzero(some[:place])),
-        judged.rule,
-        judged.convention,
-        judged.after_failure,
-        horizon,
-        restarts=curve.restart[some],
-    )
+    computed = sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some]
+    costs, how = (curve.lost[some], curve.every[some]), (judged.rule, judged.convention, judged.after_failure)
+    best, restarts = int(np.count_nonzero(some[:place])), curve.restart[some]
+    return BestSize(system, judged.job, *computed, *costs, order, best, *how, horizon, restarts=restarts)
 
 
 def _with_limits(best: BestSize, judged: Judged, level: float, n_draws: int, rng: Seed) -> BestSize:

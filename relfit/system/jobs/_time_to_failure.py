@@ -25,14 +25,8 @@ if TYPE_CHECKING:
 
 
 _NODES, _WEIGHTS = gauss_legendre(16)
-_LEVELS = np.concatenate(
-    [
-        [1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7],
-        np.arange(1.0, 4.0, 0.5),
-        np.arange(4.0, 12.0),
-        np.arange(12.0, 45.0, 3.0),
-    ]
-)
+_EARLY = [1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7]
+_LEVELS = np.concatenate([_EARLY, np.arange(1.0, 4.0, 0.5), np.arange(4.0, 12.0), np.arange(12.0, 45.0, 3.0)])
 _CHUNK = 2_000_000
 
 

@@ -94,17 +94,6 @@ class Job:
         return law.time(self.work, sizes)
 
 
-def job_of(work: Durations | Job | None, speedup: object, restart: Durations, checkpoint: Checkpoint | None) -> Job:
-    """`work` if it is a job, else the job with these arguments."""
-    if isinstance(work, Job):
-        if speedup is not None or checkpoint is not None or hours(restart) != 0.0:
-            raise ArgumentError(
-                "a job and settings of a job at once", remedy=Remedy("put them into Job(...)", "leave them out")
-            )
-        return work
-    return Job(work, speedup, restart, checkpoint)
-
-
 class CompletionTime(Result):
     """Completion time of a job on the nodes of a system; made by `completion_time`.
 
@@ -150,19 +139,8 @@ class CompletionTime(Result):
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("lives",)
     _frame: ClassVar[tuple[str, ...]] = (
-        "size",
-        "length",
-        "expected",
-        "log_expected",
-        "low",
-        "high",
-        "level",
-        "success",
-        "failures",
-        "lost",
-        "status",
-        "convention",
-        "after_failure",
+        *("size", "length", "expected", "log_expected", "low", "high", "level"),
+        *("success", "failures", "lost", "status", "convention", "after_failure"),
     )
 
     @property
@@ -297,7 +275,10 @@ def completion_time(
     >>> done.finish_probability(["62.5h", "100h"]).round(3).tolist()
     [0.645, 0.81]
     """
-    job = job_of(work, speedup, restart, checkpoint)
+    if isinstance(work, Job) and (speedup is not None or checkpoint is not None or hours(restart) != 0.0):
+        remedy = Remedy("put them into Job(...)", "leave them out")
+        raise ArgumentError("a job and settings of a job at once", remedy=remedy)
+    job = work if isinstance(work, Job) else Job(work, speedup, restart, checkpoint)
     check_names(convention, after_failure)
     nodes = system.n_nodes if size is None else int(size)
     if not 1 <= nodes <= system.n_nodes:
@@ -314,23 +295,13 @@ def completion_time(
         values = np.array([[_of_system(one, job, length, convention, after_failure)] for one in drawn])
         limits = limits_of_draws(system, np.array([log_expected]), values, np.log([length]), level)
         low, high = (float(end[0]) for end in limits)
+    counted = convention == "exact" or job.checkpoint is None
+    failures = _failures(first, later, job, length, once) if counted else math.nan
+    lost = float(system.mttf()) if convention == "paper" else float(once.lost[0])
+    status = "ok" if log_expected < _LARGEST else "never"
+    expected = log_expected, math.exp(-float(once.hazard[0])), failures, lost, status
     return CompletionTime(
-        size=nodes,
-        job=job,
-        length=length,
-        log_expected=log_expected,
-        success=math.exp(-float(once.hazard[0])),
-        failures=_failures(first, later, job, length, once)
-        if convention == "exact" or job.checkpoint is None
-        else math.nan,
-        lost=float(system.mttf()) if convention == "paper" else float(once.lost[0]),
-        status="ok" if log_expected < _LARGEST else "never",
-        convention=convention,
-        after_failure=after_failure,
-        low=low,
-        high=high,
-        level=level,
-        lives=(first, later),
+        nodes, job, length, *expected, convention, after_failure, low, high, level, lives=(first, later)
     )
 
 

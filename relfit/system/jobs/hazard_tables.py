@@ -1,18 +1,20 @@
-"""Cumulative hazards tabulated over the log of time: of one system, or of the first k nodes of an order for every k."""
+"""Cumulative hazards tabulated over the log of time, of systems, of the first k nodes, or between failures of many."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
 from relfit.base.numeric.compiled import njit
-from relfit.system.jobs._time_to_failure import TimeToFailure
+from relfit.fitting.families.distribution import Distribution
+from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 
 if TYPE_CHECKING:
     from relfit.system import System
@@ -38,7 +40,7 @@ class HazardTable:
             log_time = np.log(time)
         out = np.empty(time.shape)
         offsets = time.shape[1] * np.arange(rows.size + 1, dtype=np.int64)
-        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, _STEP, rows, log_time, a, b, out))
+        over_groups(offsets, lambda a, b: _interpolate(self.log_hazard, self.first, rows, log_time, a, b, out))
         return out
 
     def life(self, row: int) -> TimeToFailure:
@@ -78,14 +80,7 @@ def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
 
 @njit(cache=True, nogil=True)
 def _interpolate(
-    table: np.ndarray,
-    first: float,
-    step: float,
-    rows: np.ndarray,
-    log_x: np.ndarray,
-    begin: int,
-    end: int,
-    out: np.ndarray,
+    table: np.ndarray, first: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int, out: np.ndarray
 ) -> None:
     """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
 
@@ -95,7 +90,7 @@ def _interpolate(
     for r in range(begin, end):
         values = table[rows[r]]
         for c in range(log_x.shape[1]):
-            place = (log_x[r, c] - first) / step
+            place = (log_x[r, c] - first) / _STEP
             if place <= 0.0:
                 slope = (values[4] - values[0]) / 4.0 if values[0] > -np.inf else 0.0
                 out[r, c] = math.exp(values[0] + slope * place)
@@ -118,3 +113,50 @@ def _interpolate(
                 if value != value:
                     value = near
             out[r, c] = math.exp(value)
+
+
+def between_failures(family: Distribution, nodes: int = 1) -> TimeToFailure:
+    """The time from one failure of equal nodes to the next of any of them, if each failed node is new.
+
+    The others continue to age, so after many failures they are of all ages (renewal processes in equilibrium). With S_e
+    the survival of their residual life, the survival is ``S(t) S_e(t)**(n - 1)``. Many nodes fail at the nearly
+    constant rate of n over the mean time to failure.
+
+    Parameters
+    ----------
+    family : Distribution
+        The distribution of the times to failure of each node.
+    nodes : int
+        Number of nodes.
+
+    Raises
+    ------
+    ArgumentError
+        For a batch of distributions.
+    DataError
+        If the mean time to failure is infinite.
+
+    Examples
+    --------
+    >>> from relfit.fitting.families import Weibull
+    >>> life = between_failures(Weibull(0.6, 1000.0), 500)
+    >>> round(life.mean(), 3), round(time_to_failure(Weibull(0.6, 1000.0), nodes=500).mean(), 3)
+    (3.009, 0.048)
+    """
+    if family.batch_shape:
+        raise ArgumentError("nodes that differ have no one distribution", remedy="give one family, or ages for each")
+    one = time_to_failure(family)
+    if nodes == 1 or not np.isnan(one.constant):
+        return time_to_failure(family, nodes=nodes)
+    mean, others = one.mean(), nodes - 1
+
+    def spent(time: FloatArray) -> FloatArray:
+        return -others * one.log_excess(time) - one.log_sf(time)
+
+    def hazard(time: FloatArray) -> FloatArray:
+        x = np.asarray(time, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = others * one.sf(x) / one.area_from(x)
+        return np.asarray(np.where(np.isfinite(rate), rate, 0.0) + one.hazard(x))
+
+    return replace(table_of(spent, mean / nodes, 300.0 * mean).life(0), hazard=hazard)

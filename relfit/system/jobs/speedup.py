@@ -238,11 +238,15 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
         For a file that cannot be read, or an invalid heading or value, with its line and column.
     """
     place = Path(path)
+
+    def wrong(what: str, remedy: str, line: int | None = None, column: str | None = None) -> ReadError:
+        return ReadError(what, path=place, line=line, column=column, remedy=remedy)
+
     try:
         lines = place.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "is not a text file"
-        raise ReadError(f"cannot be read: {why}", path=place, remedy="give a table of nodes and times") from error
+        raise wrong(f"cannot be read: {why}", "give a table of nodes and times") from error
     rows = [
         (i, [cell.strip('" ') for cell in re.split(r"\s*[,;\t]\s*|\s+", line.strip())])
         for i, line in enumerate(lines, start=1)
@@ -250,33 +254,22 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
     ]
     if len(rows) < 2:
         what = "has a heading and no lines" if rows else "is empty"
-        raise ReadError(what, path=place, remedy="give a heading 'nodes,time' and a line for every size")
+        raise wrong(what, "give a heading 'nodes,time' and a line for every size")
     names = [name.lower() for name in rows[0][1]]
-    columns = [
+    size, value = (
         next((i for i, name in enumerate(names) if name in headings), None) for headings in (_SIZES, _TIMES | _SPEEDUPS)
-    ]
-    size, value = columns
+    )
     if size is None or value is None:
         missing = "nodes" if size is None else "time or speedup"
-        raise ReadError(
-            f"no column {missing}", path=place, line=rows[0][0], remedy="head the table 'nodes,time' or 'nodes,speedup'"
-        )
+        raise wrong(f"no column {missing}", "head the table 'nodes,time' or 'nodes,speedup'", rows[0][0])
     of_times = names[value] in _TIMES
     table: dict[float, float] = {}
     for line, cells in rows[1:]:
         if len(cells) != len(names):
-            raise ReadError(
-                f"{len(cells)} values under {len(names)} columns", path=place, line=line, remedy="fill every column"
-            )
+            raise wrong(f"{len(cells)} values under {len(names)} columns", "fill every column", line)
         nodes = _number(cells[size], place, line, names[size], least=1.0, duration=False)
         if nodes in table:
-            raise ReadError(
-                f"{nodes:g} nodes are listed twice",
-                path=place,
-                line=line,
-                column=names[size],
-                remedy="keep one of them",
-            )
+            raise wrong(f"{nodes:g} nodes are listed twice", "keep one of them", line, names[size])
         table[nodes] = _number(cells[value], place, line, names[value], least=0.0, duration=of_times)
     sizes, values = np.array(list(table)), np.array(list(table.values()))
     return MeasuredSpeedup.of_times(sizes, values) if of_times else MeasuredSpeedup(sizes, values)
