@@ -103,7 +103,7 @@ class NodeOutages:
         return watched, np.where(down, 0, watched - begun(self.start) + begun(self.end))
 
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Which nodes are up and watched for `horizon` hours or until they fail, their ages, and hours to their next outages.
+        """Nodes up and watched for `horizon` hours or until they fail, their ages, and hours to their next outages.
 
         All have shape (instants, nodes). Age counts from the node's own last outage.
         """
