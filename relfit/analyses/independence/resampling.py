@@ -36,9 +36,10 @@ def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = 
         only = failures.offsets[:-1][failures.sizes == 1]
         left = failures.left[failures.nodes[only]]
         ended = only[(left < failures.span) & (left - failures.times[only] <= _DAY)]
-        observed = np.cumsum(length, dtype=np.float64)
-        node = np.searchsorted(observed, rng.random(ended.size) * observed[-1:], side="right")
-        out[ended] = failures.entered[node] + (rng.random(ended.size) * length[node]).astype(np.int64)
+        if ended.size:
+            observed = np.cumsum(length, dtype=np.float64)
+            node = np.searchsorted(observed, rng.random(ended.size) * observed[-1], side="right")
+            out[ended] = failures.entered[node] + (rng.random(ended.size) * length[node]).astype(np.int64)
     return out
 
 
