@@ -43,7 +43,7 @@ def finding(fits: Fits, tested: Fits | None = None) -> str:
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
-        return "No distribution could be fitted: there are too few failures."
+        return _without_fit(fits)
     return _of_one(fits) if len(fits) == 1 else _of_many(fits, fits if tested is None else tested)
 
 
@@ -74,6 +74,17 @@ def _of_one(fits: Fits) -> str:
         other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
         return f"No distribution fits: {rejected}{other}."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
+
+
+def _without_fit(fits: Fits) -> str:
+    """Hours without a failure still bound the mean of an exponential distribution."""
+    exponential, lives = fits.results.get("exponential"), fits.lives
+    hours, plain = float(lives.total_time.sum()), lives.upper is None and lives.exit is None
+    if len(fits) > 1 or exponential is None or exponential.status[0] != "all_censored" or not (plain and hours > 0.0):
+        return "No distribution could be fitted: there are too few failures."
+    low = float(exponential.interval("mean", kind="exact").low[0])
+    claim = f"an exponential has a mean above {number(low)} h ({percent(fits.level)} interval)"
+    return f"No failure in {number(hours)} h: {claim}."
 
 
 def _mean(fit: FamilyFit) -> str:

@@ -80,7 +80,7 @@ class NodeOutages:
         return watched, np.where(down, 0, watched - begun(self.start) + begun(self.end))
 
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Which nodes are up and watched for `horizon` hours, their ages, and hours to their next outages.
+        """Nodes up and watched for `horizon` hours or until they fail, their ages, and hours to their next outages.
 
         All have shape (instants, nodes). Age counts from the node's own last outage.
         """
@@ -90,9 +90,10 @@ class NodeOutages:
         node, start, end = (np.append(v, x) for v, x in ((self.node, -1), (self.start, np.inf), (self.end, np.inf)))
         nodes = np.arange(self.labels.size)
         has = (before > 0) & (node[before - 1] == nodes)
-        up = ~(has & (end[before - 1] > t)) & (self.entered <= t) & (self.left >= t + horizon)
-        age = t - np.where(has, start[before - 1], self.entered)
         following = np.where(node[before] == nodes, start[before] - t, np.inf)
+        watched = (self.left >= t + horizon) | (following <= np.minimum(self.left - t, horizon))
+        up = ~(has & (end[before - 1] > t)) & (self.entered <= t) & watched
+        age = t - np.where(has, start[before - 1], self.entered)
         outage = np.searchsorted(self.whole_start, instants, side="right")
         up &= ~((outage > 0) & (np.append(self.whole_end, np.inf)[outage - 1] > instants))[:, None]
         until = np.append(self.whole_start, np.inf)[outage] - instants

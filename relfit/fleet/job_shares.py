@@ -51,7 +51,7 @@ def interrupted_shares(
 
     All possible jobs count: every run of consecutive nodes that are up (``packed``), or every set of them
     (``random``); for ``spread`` a sample of four per start, the same for each length. Nodes that leave within a length
-    do not count for it, whatever the other lengths. Starts and lengths are hours.
+    before they fail do not count for it, whatever the other lengths. Starts and lengths are hours.
     """
     if placement == "spread":
         seed = rng.integers(2**63)
@@ -99,8 +99,8 @@ def _counted(
     """Counts at each instant: nodes up that fail within each length, runs of each size without a failure, nodes up.
 
     Shapes (lengths, instants), (sizes, lengths, instants), (lengths, instants); `order` sorts the instants. If n nodes
-    stand between two that fail, they make ``n - size + 1`` runs without a failure. Nodes that leave within a length are
-    not up for it.
+    stand between two that fail, they make ``n - size + 1`` runs without a failure. Nodes that leave within a length
+    before they fail are not up for it.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
     spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
@@ -127,14 +127,15 @@ def _counted(
             if entered[node] > t or (at > offsets[node] and end[at - 1] > t):
                 continue
             stays = left[node] - t
-            if at < offsets[node + 1] and start[at] - t <= reach:
+            fails = start[at] - t if at < offsets[node + 1] and start[at] <= left[node] else np.inf
+            if fails <= reach:
                 for j in range(lengths.size):
-                    if start[at] - t <= lengths[j] < until and lengths[j] <= stays:
+                    if fails <= lengths[j] < until:
                         hits[j, i] += 1
                         _add_runs(up - leave[j] - last[j], sizes, spared[:, j, i])
                         last[j] = up - leave[j]
             if stays < horizon:
-                leave += stays < lengths
+                leave += (stays < lengths) & (fails > lengths)
             up += 1
         for j in range(lengths.size):
             number[j, i] = up - leave[j]

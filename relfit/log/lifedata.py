@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.ragged import Ragged, offsets_of, sums
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, Groups, as_column, checked, known_names, parts_of, reject_columns
+from relfit.log.lifechecks import FURTHER, Groups, as_column, as_flags, checked, known_names, parts_of, reject_columns
 
 _FLAGS = ("observed", "stationary")
 
@@ -258,7 +258,7 @@ class LifeData(Result, Ragged):
         values = as_column("durations", frame[duration])
         columns: dict[str, Any] = {name: as_column(name, frame[column]) for name, column in named.items()}
         if observed is not None:
-            flags = frame[observed].to_numpy(dtype=np.bool_)
+            flags = as_flags(frame[observed])
         elif "upper" in columns:
             columns["upper"] = np.where(np.isnan(columns["upper"]), np.inf, columns["upper"])
             flags = columns["upper"] == values

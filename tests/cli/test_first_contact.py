@@ -78,7 +78,8 @@ def test_one_sample_that_cannot_be_fitted_is_not_to_be_pooled(tmp_path: Path, ca
     path.write_text("node,hours,obs\na,100,0\nb,200,0\n")
     assert main(["fit", str(path), "--per", "all"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "No distribution could be fitted: there are too few failures." in text
+    # with a mean of 81.3 hours, 300 hours without a failure have the probability exp(-300 / 81.3) = 0.025
+    assert "No failure in 300 h: an exponential has a mean above 81.3 h (95 % interval)." in text
     assert "pools" not in text
 
 

@@ -111,6 +111,13 @@ def test_unknown_columns() -> None:
         LifeData.from_frame(pd.DataFrame({"duration": [1.0]}), weights="w")
 
 
+def test_flags_of_a_table_are_true_and_false_and_no_words():
+    table = pd.DataFrame({"hours": [1.0, 2.0], "failed": ["no", "yes"]})
+    with pytest.raises(rf.RelfitError, match="observed holds more than true and false"):
+        LifeData.from_frame(table, "hours", "failed")
+    assert LifeData.from_frame(table.assign(failed=["0", "1"]), "hours", "failed").observed.tolist() == [False, True]
+
+
 def test_counts_by_hand(full: LifeData) -> None:
     assert full.n_lives.tolist() == [3, 4]
     assert full.n_failures.tolist() == [3, 4]

@@ -31,7 +31,8 @@ def nodes() -> NodeOutages:
 def is_up(node: str, at: float, horizon: float) -> bool:
     since, until = WATCHED[node]
     down = any(of == node and start <= at < end for of, start, end in EVENTS)
-    return since <= at and at + horizon <= until and not down and not 50 <= at < 52
+    fails = any(of == node and at < start <= min(at + horizon, until) for of, start, end in EVENTS)
+    return since <= at and (at + horizon <= until or fails) and not down and not 50 <= at < 52
 
 
 def is_met(node: str, at: float, length: float) -> bool:

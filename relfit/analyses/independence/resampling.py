@@ -15,20 +15,31 @@ from relfit.log.lifedata import LifeData
 CALENDAR = 720.0  # hours: what changes more slowly is the rate over the calendar, what is faster is nodes together
 PLAIN = 25  # random logs that reach what was seen, from which a p-value is plainly large (Besag and Clifford 1991)
 _SHARE = 0.1  # of its time of observation, by which a node's failures move at most where the calendar is to stay
+_DAY = int(24.0 * NANOSECONDS_PER_HOUR)
 _LEAST_IN_BIN = 50  # failures from which a rate is estimated
 
 
 def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = None) -> IntArray:
     """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
 
-    Without `reach` they are rotated over the node's time of observation: the rate becomes constant. With `reach`
-    (hours) they move by at most that and are reflected at its ends: the rate over the calendar stays.
+    Without `reach` they are rotated over the node's time of observation: the rate becomes constant; a unit that left
+    with its only failure, whose observation says when that was, fails at a random instant of the observation of all
+    nodes. With `reach` (hours) they move by at most that and are reflected at its ends: the rate over the calendar
+    stays.
     """
     length = np.maximum(failures.left - failures.entered, 1)
     most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)
     by = rng.uniform(-most, most).astype(np.int64)
     out = np.empty_like(failures.times)
     _move(failures.times, failures.offsets, failures.entered, length, by, reach is None, out)
+    if reach is None:
+        only = failures.offsets[:-1][failures.sizes == 1]
+        left = failures.left[failures.nodes[only]]
+        ended = only[(left < failures.span) & (left - failures.times[only] <= _DAY)]
+        if ended.size:
+            observed = np.cumsum(length, dtype=np.float64)
+            node = np.searchsorted(observed, rng.random(ended.size) * observed[-1], side="right")
+            out[ended] = failures.entered[node] + (rng.random(ended.size) * length[node]).astype(np.int64)
     return out
 
 

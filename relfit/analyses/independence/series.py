@@ -152,7 +152,8 @@ def failures_of(log: FailureLog, incidents: Incidents | None = None) -> NodeSeri
     incident = None if incidents is None else incidents.incident[outages.row[outages.failures]]
     if step >= _COARSE and times.size:
         late = (np.random.default_rng(0).random(times.size) * step).astype(np.int64)
-        times = np.maximum(np.minimum(times + late, left[code] - 1), times)
+        times = np.maximum(np.minimum(times + late, span - 1), times)
+        np.maximum.at(left, code, np.minimum(times + 1, span))  # a node may leave on the date of its failure
         order = np.lexsort((times, code))
         times, incident = times[order], None if incident is None else incident[order]
     return NodeSeries(times, offsets, outages.groups, entered, left, span, step, incident)

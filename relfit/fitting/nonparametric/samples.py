@@ -97,9 +97,6 @@ def _of_table(
     data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
 ) -> LifeData:
     if isinstance(data, pd.DataFrame):
-        flags = beside.get("observed")
-        if isinstance(flags, Hashable) and flags in data.columns:
-            as_flags(data[flags])
         make = LifeData.from_frame if "cause" not in columns else _by_cause
         lives = make(data, **columns, **beside)
     elif columns:
