@@ -367,7 +367,7 @@ def _check(names: list[str], options: argparse.Namespace) -> None:
     for name in ("jobs", "runs"):
         number = getattr(options, name)
         if number is not None and number < 1:
-            raise ArgumentError(f"--{name} is {number}", remedy="give a whole number from 1 on")
+            raise ArgumentError(f"--{name} is {number}", remedy="give a whole number of 1 or more")
     if options.store and options.workload is None and options.jobs is None and options.runs is None:
         raise ArgumentError(
             "--store is for another list of jobs or size", remedy="add --workload, --jobs or --runs, or leave it out"

@@ -121,9 +121,9 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     wanted = [parts] if isinstance(parts, str) else list(dict.fromkeys(parts))
     for part in wanted:
         if part not in PARTS:
-            raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
+            raise ArgumentError(f"part {part!r} is not known", remedy=f"use one or more of {', '.join(PARTS)}")
     if not wanted:
-        raise ArgumentError("no part to test", remedy=f"use some of {', '.join(PARTS)}")
+        raise ArgumentError("no part to test", remedy=f"use one or more of {', '.join(PARTS)}")
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates: there is no past to predict from")
     level_checked(level)

@@ -229,7 +229,7 @@ class Backtest(Result):
     def _intervals_held(self, row: Mapping[Hashable, float] | pd.Series) -> str:
         chance = row["held"] < self.level - _FAR_BELOW[0] and not self._too_narrow(row)
         return (
-            f"Their {percent(self.level)} intervals held in {percent(row['held'])} of cases"
+            f"Their {percent(self.level)} intervals covered {percent(row['held'])} of outcomes"
             f"{', which may be chance' if chance else ''}."
         )
 
@@ -279,7 +279,7 @@ class Backtest(Result):
                 if (rows["held_high"] < self.level).any():
                     verdict += ", but the intervals are too narrow"
                 elif (rows["held"] < self.level - _FAR_BELOW[0]).any():
-                    verdict += ", but few intervals held, which may be chance"
+                    verdict += ", but few intervals covered the outcome, which may be chance"
                 elif not sure:
                     verdict = "predictions agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
@@ -291,7 +291,7 @@ class Backtest(Result):
                 f"Jobs of {job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
                 f"{count(int(rows['windows'].max()), 'origin')}: mean error {each_in_percent(rows['score'])} points "
                 f"(counting {each_in_percent(rows['score_1'])}), {shares_in_percent(rows['held'])} of "
-                f"{percent(self.level)} intervals held. Bias{of} {100 * far['bias']:+.1f} points "
+                f"{percent(self.level)} intervals covered the outcome. Bias{of} {100 * far['bias']:+.1f} points "
                 f"({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
@@ -316,7 +316,7 @@ class Backtest(Result):
             out.append(
                 f"Checkpoints of jobs of {job_sizes(saves)}: the advised interval lost {advised} % of the time, the "
                 f"best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
-                f"{shares_in_percent(saves['held'])} of the intervals held."
+                f"{shares_in_percent(saves['held'])} of the intervals covered the outcome."
             )
             plans = self.table[self.table["of"] == "checkpoints"]
             young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))
@@ -417,7 +417,7 @@ class Backtest(Result):
             means = "" if counts else f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
             far = part != "jobs" or row["score"] >= 2.0 * _CLOSE
             if far and row["held"] < _HELD and row["held_high"] < self.level:
-                return f"{percent(row['held'])} of {percent(self.level)} intervals held{of}", means
+                return f"{percent(row['held'])} of {percent(self.level)} intervals covered the outcome{of}", means
             least = REFUTED * MATTERS[part]
             if row["bias_low"] > least or row["bias_high"] < -least:
                 ends = row["bias"], row["bias_low"], row["bias_high"]

@@ -82,7 +82,7 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
     bad = ~((values >= least) & (values == np.floor(values)) & (values < 2.0**62))
     if bad.any():
         raise ArgumentError(
-            f"{name} is {float(values[bad].ravel()[0]):g}", remedy=f"give a whole number from {least} on"
+            f"{name} is {float(values[bad].ravel()[0]):g}", remedy=f"give a whole number of {least} or more"
         )
     return values.astype(np.int64)
 
@@ -96,7 +96,7 @@ def one_whole(name: str, value: object, least: int = 1) -> int:
     99
     >>> one_whole("n_resamples", -5)
     Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: n_resamples is -5; give a whole number from 1 on
+    relfit.base.errors.ArgumentError: n_resamples is -5; give a whole number of 1 or more
     """
     values = whole(name, value, least)
     if values.size != 1:

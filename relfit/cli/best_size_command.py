@@ -102,7 +102,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")
     ] = None,
 ) -> None:
-    """On how many nodes, and which, to run a job.
+    """How many nodes to run a job on, and which.
 
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes. Without a job, the nodes that
     fail most often now are listed; --out writes one row per node, --export slurm weights, features and a drain list.
@@ -175,7 +175,7 @@ def _replaced(best: BestSize, total: int, repair: float) -> str:
         return f"Without spares: after a failure {duration(float(best.restarts[best.place]))} until all nodes are up."
     left = total - best.best
     there = f"{count(left, 'node')} of {total:,} {'is' if left == 1 else 'are'} left for it" if left else "none is left"
-    told = f"This takes failed nodes as replaced within the restart ({duration(best.job.restart)}); {there}."
+    told = f"This assumes that failed nodes are replaced within the restart ({duration(best.job.restart)}); {there}."
     return f"{told} For a job without spares, which waits for repairs, give --repair TIME."
 
 

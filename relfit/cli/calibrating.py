@@ -28,13 +28,13 @@ class Exporting:
     """What to write for other tools."""
 
     export: Annotated[
-        list[str] | None, opt.option("KIND=PATH", "Write for airesim, batsim, fta or scipy too. Repeatable.")
+        list[str] | None, opt.option("KIND=PATH", "Write a file for airesim, batsim, fta or scipy, too. Repeatable.")
     ] = None
     airesim: Annotated[
         list[str] | None, opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
     ] = None
-    nodes: Annotated[int | None, opt.option("N", "Of the cluster, for batsim and simulated fta.", min=1)] = None
-    racks: Annotated[int | None, opt.option("N", "Of the cluster, for simulated fta.", min=1)] = None
+    nodes: Annotated[int | None, opt.option("N", "Nodes of the cluster, for batsim and simulated fta.", min=1)] = None
+    racks: Annotated[int | None, opt.option("N", "Racks of the cluster, for simulated fta.", min=1)] = None
     span: Annotated[str, opt.option("TIME", "Length of the simulated trace for fta from a parameter file.")] = "8766h"
 
     @property
@@ -83,7 +83,7 @@ class Exporting:
                 raise ArgumentError(f"--export {text!r} names no file", remedy=f"write {name}={_EXPORTS[name]}")
             path = Path(place.strip())
             if not path.parent.is_dir():
-                raise ArgumentError(f"--export {path}: there is no folder {path.parent}", remedy="make it first")
+                raise ArgumentError(f"--export {path}: there is no folder {path.parent}", remedy="create it first")
             if name == "fta" and path.exists():
                 raise ArgumentError(f"--export {path} is there already", remedy="name a new folder")
             if name != "fta":

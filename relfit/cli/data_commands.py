@@ -72,13 +72,13 @@ def fetch(
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set; lists all by default.")] = None,
     out: Annotated[Path | None, opt.out("FILE", "Write it too: a log as .parquet, jobs as .csv.")] = None,
     cache: Annotated[Path | None, opt.option("FOLDER", "Folder for the files; the user's cache by default.")] = None,
-    mirror: Annotated[str | None, opt.option("URL", "Fetch from here; files are checked, too.")] = None,
-    timeout: Annotated[float, opt.option("SECONDS", "Seconds to wait for a silent source.")] = 30.0,
+    mirror: Annotated[str | None, opt.option("URL", "Fetch from this mirror; checksums are verified, too.")] = None,
+    timeout: Annotated[float, opt.option("SECONDS", "Seconds to wait for a source that does not respond.")] = 30.0,
     json: opt.Json = False,
 ) -> None:
     """Public failure logs and lists of jobs.
 
-    What is fetched is checked and kept; every other command then reads it by its name, as in relfit info lanl.
+    Files are verified and cached; every other command then reads them by name, as in relfit info lanl.
     """
     jobs = rf.datasets.lists_jobs(name or "")
     output.check_destination(out, endings=(".csv",) if jobs else (".parquet",))

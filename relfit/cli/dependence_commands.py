@@ -22,7 +22,7 @@ _LARGEST = 12  # incidents shown
 def dependence(
     reading: opt.PartReading,
     to: opt.Output,
-    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time are together, as 1h.")] = "1h",
+    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time count as together.")] = "1h",
     place: opt.Group = None,
     correlation: Annotated[
         str, opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.")
@@ -147,7 +147,7 @@ def incidents(
     level: opt.Level = 0.95,
     details: opt.Details = False,
 ) -> None:
-    """Join related records to incidents.
+    """Join related records into incidents.
 
     --out writes one row per incident; into a folder, rates, causes and times between records too.
     """

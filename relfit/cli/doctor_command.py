@@ -39,7 +39,7 @@ _OPTIONAL = {
 def doctor(json: opt.Json = False) -> None:
     """What this installation has and lacks.
 
-    Ends with status 1 if a package is missing or compiled functions cannot be kept.
+    Ends with status 1 if a package is missing or compiled functions cannot be cached.
     """
     needed = {name: _version(name) for name in _NEEDED}
     optional = {name: _version(name) for name in _OPTIONAL}
@@ -49,7 +49,7 @@ def doctor(json: opt.Json = False) -> None:
     problems = [f"{name} is missing: pip install {name}" for name, number in needed.items() if number is None]
     if not writable:
         costs = "each run takes some seconds more; set NUMBA_CACHE_DIR to a folder of your own"
-        problems.append(f"compiled functions cannot be kept in {folder}: {costs}")
+        problems.append(f"compiled functions cannot be cached in {folder}: {costs}")
     absent = {name: about for name, about in _OPTIONAL.items() if optional[name] is None}
     notes = [f"{name} is not installed ({use}): pip install 'relfit[{extra}]'" for name, (use, extra) in absent.items()]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()

@@ -38,7 +38,7 @@ class Fitting:
     ] = "node"
     measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
     no_censor: Annotated[
-        bool, opt.flag("--no-censor", "Omit censored times, as the papers do; biases the mean downwards.")
+        bool, opt.flag("--no-censor", "Omit censored times, as many papers do; biases the mean downwards.")
     ] = False
     families: opt.Families = opt.FAMILIES
     method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
@@ -57,7 +57,7 @@ class Fitting:
     ] = None
     ahead: Annotated[
         list[str] | None,
-        opt.option("TIME", "Predict how many units that still run fail within this time from now. Repeatable."),
+        opt.option("TIME", "Predict how many of the units still running will fail within this time. Repeatable."),
     ] = None
     kind: Annotated[str, opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.")] = (
         "profile"
@@ -66,7 +66,7 @@ class Fitting:
     seed: opt.Seed = 0
     stream: Annotated[
         bool,
-        opt.flag("--stream", "Read a folder that relfit convert wrote part by part, for logs larger than memory."),
+        opt.flag("--stream", "Read a folder from relfit convert part by part, for logs larger than memory."),
     ] = False
 
     @property

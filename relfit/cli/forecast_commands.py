@@ -80,7 +80,7 @@ def forecast(
             others = ahead.others_beside(most) if title == f"By {ahead.by}" else None
             lines += ["", f"{title} (expected, {100 * level:g} % prediction interval)", *_rows(table, most, others)]
             if title == f"By {ahead.group}" and _WHOLE in table["name"].to_numpy():
-                lines.append(f"{_WHOLE}: what hits half of a system's nodes or more, names none, or one that has left")
+                lines.append(f"{_WHOLE}: incidents of half the nodes or more, of none named, or of one that has left")
     if not details:
         lines += [*([""] if group else []), output.TABLES]
     output.print_lines([*lines, *written])
@@ -91,7 +91,7 @@ def _basis(study: rf.Study) -> str:
     if study.at != "now" or isinstance(study.asked_period, tuple):
         return study.period.headline
     window = f"{study.log.window.start:%Y-%m-%d} to {study.log.window.end:%Y-%m-%d}"
-    return f"Rates of now, from all of the log ({window}): where they changed, recent weeks weigh most."
+    return f"Current rates, from all of the log ({window}): where they changed, recent weeks weigh most."
 
 
 def _by_value(ahead: rf.fleet.Forecast) -> list[str]:
@@ -172,8 +172,8 @@ def backtest(  # noqa: PLR0913 - one argument per option
 ) -> None:
     """Test predictions on the log's own past.
 
-    At many past dates the time after is predicted from what was known then, and compared with the outcome and with
-    simple counts. --out writes one row per prediction.
+    From many past dates, the time after each is predicted from what was known at that date. Predictions are compared
+    with the outcome and with simple counts. --out writes one row per prediction.
     """
     output.check_output(to)
     checked.probability("--level", level)

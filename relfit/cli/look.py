@@ -27,7 +27,7 @@ _FEW = 3  # reasons of rejected rows, and notes, in a short answer
 
 
 def info(reading: opt.Reading, json: opt.Json = False, out: opt.Out = None, details: opt.Details = False) -> None:
-    """What a log holds: rows, window, nodes.
+    """What a log contains: rows, window, nodes.
 
     --out writes the rejected rows, each with its file, line and reason; to a .json file, the summary of the log.
     """
@@ -80,7 +80,7 @@ def report(
 
 
 def brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
-    """What a log holds, in about ten lines."""
+    """What a log contains, in about ten lines."""
     notes = [note for note in about["notes"] if not note.startswith("columns: ")]
     more = [f"{count(len(notes) - _FEW, 'more note')}"] if len(notes) > _FEW else []
     listing = _listing(log, about["nodes_without_failure"])
@@ -149,7 +149,7 @@ def _ended(observed: BoolArray) -> str:
 
 
 def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
-    """What a log holds, with rules, notes, systems and columns."""
+    """What a log contains, with rules, notes, systems and columns."""
     lines = [
         _summary(log, about),
         f"log       {', '.join(about['paths']) or 'in memory'} ({about['format']}, times in {about['timezone']})",

@@ -39,13 +39,13 @@ Families = Annotated[
     str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
 ]
 Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
-Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Size of the tests, between 0 and 1.")]
+Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Significance level of the tests, between 0 and 1.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
 Out = Annotated[Path | None, out("FILE", "Write a table too: .csv, .parquet or .json by its ending.")]
 Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
 Group = Annotated[str | None, option("COLUMN", "Column with the location of nodes; rack and the like by default.")]
 Service = Annotated[float, option("P", "Probability that the stock of parts lasts.")]
-Window = Annotated[str | None, option("TIME", "Join records closer than this, as 30min; estimated by default.")]
+Window = Annotated[str | None, option("TIME", "Join records closer than this, such as 30min; estimated by default.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +56,17 @@ class Reading:
         str,
         typer.Argument(
             metavar="LOG",
-            help="A failure log, a folder or pattern of them, or a name: white, or a log that relfit fetch got.",
+            help="A failure log, a folder or pattern of logs, or a name: white, or a log from relfit fetch.",
         ),
     ]
     format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; detected by default.")] = None
-    column: Annotated[list[str] | None, option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")] = None
+    column: Annotated[
+        list[str] | None, option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable.")
+    ] = None
     mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
-    timezone: Annotated[str | None, option("ZONE", "Zone of times that name none, as America/Denver.")] = None
+    timezone: Annotated[str | None, option("ZONE", "Time zone of times without one, such as America/Denver.")] = None
     nodeless: Annotated[
-        str | None, option("WHAT", "Records without a node and a scope: count as system, node, or ignore.")
+        str | None, option("WHAT", "Records without node and scope: count as system or node, or ignore.")
     ] = None
     observed: Annotated[str | None, option("FROM/TO", "Observation window; TO is excluded.")] = None
     population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
@@ -77,14 +79,14 @@ class Reading:
     unit: Annotated[str | None, option("UNIT", "Unit of durations that are plain numbers: minutes, days.")] = None
     rules: Annotated[Path | None, option("FILE.toml", "What counts as a failure in a raw log.")] = None
     year: Annotated[int | None, option("YEAR", "Year of the first line, where times have none.")] = None
-    ends: Annotated[str | None, option("node|job", "What a failure in a system log ends; node by default.")] = None
-    max_size: Annotated[str | None, option("SIZE", "Largest size of the input, as 32GB.")] = None
-    strict: Annotated[bool, flag("--strict", "Stop at a row that cannot be used.")] = False
+    ends: Annotated[str | None, option("node|job", "What a failure in a system log stops; node by default.")] = None
+    max_size: Annotated[str | None, option("SIZE", "Largest size of the input, such as 32GB.")] = None
+    strict: Annotated[bool, flag("--strict", "Stop at the first row that cannot be used.")] = False
     where: Annotated[
         list[str] | None,
         option(
             "COLUMN=VALUE",
-            "Take only this part, as system=20, or all but this: cause!=network. Repeatable: one column twice "
+            "Take only this part, such as system=20, or all but this: cause!=network. Repeatable: one column twice "
             "means either value, or neither; an empty value means missing.",
         ),
     ] = None
@@ -212,7 +214,10 @@ class PeriodReading(PartReading):
     """A log of which times to failure in one period are used."""
 
     first: Annotated[
-        str, option("known|always|never", "Time before a first failure: by its age if known, from age 0, or omitted.")
+        str,
+        option(
+            "known|always|never", "Time before a first failure: from the node's age if known, from age 0, or omitted."
+        ),
     ] = "known"
 
     def __post_init__(self) -> None:

@@ -76,7 +76,7 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS,
         remedy = f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}"
         raise ArgumentError(f"--out {path} does not end in {' or '.join(endings)}", remedy=remedy)
     if not path.parent.is_dir():
-        raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="make it first")
+        raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="create it first")
     if path.is_dir():
         raise ArgumentError(f"--out {path} is a folder", remedy="name a file")
     check_writable(path)
@@ -153,7 +153,7 @@ def check_place(path: Path | None) -> None:
         what = f"--plot {path} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
         raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
     if not path.parent.is_dir():
-        raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="make it first")
+        raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="create it first")
     check_writable(path)
 
 

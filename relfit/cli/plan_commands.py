@@ -27,7 +27,7 @@ Params = Annotated[
     typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
 ]
 NodeMtbf = Annotated[
-    str | None, opt.option("TIME", "Mean time between failures of one node, as 20000h, 2%AFR or 500FIT.")
+    str | None, opt.option("TIME", "Mean time between failures of one node, such as 20000h, 2%AFR or 500FIT.")
 ]
 
 
@@ -134,7 +134,7 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     ] = None,
     work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
-    sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, as 1,16,64.")] = None,
+    sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, such as 1,16,64.")] = None,
 ) -> None:
     """The checkpoint interval and its cost.
 

@@ -57,9 +57,9 @@ class ClusterOptions:
     trays: Annotated[int | None, opt.option("N", "Trays per rack.", max=100_000)] = None
     gpus: Annotated[int | None, opt.option("N", "GPUs per tray.")] = None
     group: Annotated[int | None, opt.option("N", "GPUs that must be placed in one zone.")] = None
-    partial_groups: Annotated[bool | None, opt.flag("--partial-groups", "Fill the last block of a group in part.")] = (
-        None
-    )
+    partial_groups: Annotated[
+        bool | None, opt.flag("--partial-groups", "Allow the last block of a group to be partly filled.")
+    ] = None
     block: Annotated[
         list[int] | None,
         opt.option("N", "Choose from these block sizes only, in GPUs. Repeatable."),
@@ -76,7 +76,9 @@ class ClusterOptions:
     loss_limit: Annotated[
         int | None, opt.option("N", "Continue with up to this many blocks missing.", max=1_000_000)
     ] = None
-    disturbed: Annotated[bool | None, opt.flag("--disturbed", "Failures during recovery restart it.")] = None
+    disturbed: Annotated[bool | None, opt.flag("--disturbed", "A failure during recovery restarts the recovery.")] = (
+        None
+    )
     alpha: Annotated[float | None, opt.option("X", "Exposed communication of tensor parallelism.")] = None
     exposed: Annotated[float | None, opt.option("P", "Exposed communication, for power headroom.")] = None
     idle_power: Annotated[float | None, opt.option("P", "Power of an idle tray, as a share of its limit.")] = None
@@ -113,7 +115,7 @@ class Devices:
         typer.Argument(metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold a table [cluster]."),
     ] = None
     mtbf: Annotated[
-        str | None, opt.option("TIME", "Mean time between failures of a tray, as 20000h, 2%AFR or 500FIT.")
+        str | None, opt.option("TIME", "Mean time between failures of a tray, such as 20000h, 2%AFR or 500FIT.")
     ] = None
     mtbf_rack: Annotated[
         str | None, opt.option("TIME", "Mean time between failures of a rack as a whole; infinite by default.")
@@ -186,7 +188,7 @@ def sparing(
         float | None, opt.option("P", "Show the spare blocks for this blocking probability, too.")
     ] = None,
     simulate: Annotated[
-        float | None, opt.option("YEARS", "Simulate the plan for these years, each tray repaired by itself.", **_YEARS)
+        float | None, opt.option("YEARS", "Simulate the plan for these years; each tray has its own repair.", **_YEARS)
     ] = None,
     robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
 ) -> None:

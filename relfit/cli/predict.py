@@ -35,13 +35,14 @@ class FleetOptions:
     """How nodes get their distributions and ages."""
 
     age: Annotated[
-        list[str] | None, opt.option("TIME", "Age of all nodes, as 10days, or repeated for each; else the log's.")
+        list[str] | None,
+        opt.option("TIME", "Age of all nodes, such as 10days, or repeated for each node; from the log by default."),
     ] = None
     at: Annotated[
         str | None, opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
     ] = None
     families: Annotated[
-        str | None, opt.option("A,B", "Fit every node on its own with these; the model of the fleet by default.")
+        str | None, opt.option("A,B", "Fit each node separately with these; the model of the fleet by default.")
     ] = None
     family: Annotated[str, opt.option("NAME", "One distribution for all nodes, or best.")] = "best"
     missing: Annotated[
@@ -159,7 +160,9 @@ def system(
     nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
     k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
     best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
-    any_nodes: Annotated[bool, opt.flag("--any", "Any K nodes, on average, not the first; see --placement.")] = False,
+    any_nodes: Annotated[
+        bool, opt.flag("--any", "Average over any K nodes, instead of the first K; see --placement.")
+    ] = False,
     placement: Annotated[
         str | None, opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random.")
     ] = None,

@@ -52,7 +52,7 @@ def batch(
         Path | None, opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds.")
     ] = None,
     workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG by default.")] = None,
-    runs: Annotated[int | None, opt.option("N", "Number of runs, each with other failures.", min=2)] = None,
+    runs: Annotated[int | None, opt.option("N", "Number of runs, each with different failures.", min=2)] = None,
     resume: Annotated[
         Path | None, opt.option("FILE", "Continue from FILE if it exists, and store the state in it.")
     ] = None,
@@ -205,7 +205,7 @@ def training(
         bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
     ] = False,
     accuracy: Annotated[
-        float | None, opt.option("P", "Add runs until the mean training time has this relative error, as 0.01.")
+        float | None, opt.option("P", "Add runs until the mean training time has this relative error, such as 0.01.")
     ] = None,
     level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
     trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,

@@ -27,7 +27,9 @@ from relfit.cli.stopping import STOPPED
 if TYPE_CHECKING:
     from relfit.simulation.campaigns import CampaignResults
 
-Within = Annotated[float | None, opt.option("SHARE", "List cells at most so much worse than the best: 0.02.")]
+Within = Annotated[
+    float | None, opt.option("SHARE", "List cells worse than the best by at most this share, such as 0.02.")
+]
 
 _ROWS = 12
 _EVERY = 30.0  # seconds between two lines of progress where nobody watches
@@ -54,7 +56,7 @@ def run(
         Path | None, opt.option("DIR", "Folder of the results (required); continues what is there.")
     ] = None,
     executor: Annotated[
-        str, opt.option("NAME", "Who computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
+        str, opt.option("NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
     ] = "processes",
     workers: Annotated[int | None, opt.option("N", "Processes; one per processor by default.", min=1, max=4096)] = None,
     workload: Annotated[Path | None, opt.option("JOBS", "List of jobs of a batch system, or the name of one.")] = None,

@@ -37,11 +37,11 @@ def trend(
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:
-    """Changes of the failure rate, unequal nodes.
+    """Changes of the failure rate, differences between nodes.
 
-    Periods of constant rate over the whole log; over the period used: tests of trend, point processes, outlier nodes,
+    Periods of constant rate over the whole log; over the period used: trend tests, point processes, outlier nodes,
     kinds of repair, availability.
-    --out writes one row per group with its tests of trend; into a folder, the other tables too.
+    --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
     output.check_output(to)
     checked.probability("--alpha", alpha)
@@ -122,7 +122,7 @@ def _histories(
 
     histories: Any = None
     curve: Any = None
-    with answers.asking("trend", "Does the rate rise or fall: tests of trend") as answer:
+    with answers.asking("trend", "Does the rate rise or fall: trend tests") as answer:
         histories = histories_of_log(log, per, joined)
         pooled = trend_tests(histories if joined is None else histories_of_incidents(log, joined), "all", alpha=alpha)
         each = trend_tests(histories, alpha=alpha) if histories.n_histories > 1 and log.question is None else pooled
@@ -225,7 +225,7 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         names = output.node_names(named.head(_NODES), study.log.systems)
         first, lately = f": {', '.join(names)}{more}" if names else "", standing_out_lately(now)
         answer.text = (
-            f"As of {study.log.window.end:%Y-%m-%d} {which} {verb} known to fail at least twice as often as the mean"
+            f"As of {study.log.window.end:%Y-%m-%d}, {which} {verb} known to fail at least twice as often as the mean"
             f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
@@ -291,7 +291,7 @@ def regress(
     reading: opt.PartReading,
     to: opt.Output,
     formula: Annotated[
-        str | None, opt.option("FORMULA", "One model, as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
+        str | None, opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
     ] = None,
     model: Annotated[str | None, opt.option("NAME", "Model of times: cox (the default), weibull or lognormal.")] = None,
     cluster: Annotated[

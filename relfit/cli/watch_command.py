@@ -26,13 +26,15 @@ def init(
     out: Annotated[Path, opt.out("FILE", "The settings to write.")] = Path("watch.toml"),
     fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; that of the folder by default.")] = None,
     column: Annotated[
-        list[str] | None, opt.option("FIELD=NAME", "Column of a table, as node=hostname. Repeatable.")
+        list[str] | None, opt.option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable.")
     ] = None,
-    timezone: Annotated[str | None, opt.option("ZONE", "Zone of times that name none, as America/Denver.")] = None,
+    timezone: Annotated[
+        str | None, opt.option("ZONE", "Time zone of times without one, such as America/Denver.")
+    ] = None,
     n_nodes: Annotated[int | None, opt.option("N", "Number of all nodes, where no log lists them.", min=1)] = None,
     population: Annotated[Path | None, opt.option("FILE", "A table of all nodes, failed or not.")] = None,
     observed: Annotated[
-        str | None, opt.option("FROM/", "Start of the observation in a table (FROM/TO: and its end).")
+        str | None, opt.option("FROM/", "Start of observation in a table; FROM/TO for its end, too.")
     ] = None,
     timer: Annotated[bool, opt.flag("--timer", "Write a service and a timer for systemd too.")] = False,
 ) -> None:
@@ -57,10 +59,10 @@ def run(
     json: opt.Json = False,
     now: Annotated[str | None, opt.option("DATE", "Time of the round; now by default.")] = None,
     quiet: Annotated[
-        bool, opt.flag("--quiet", "Print only if an alarm is new, records are gone, or something failed.")
+        bool, opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed.")
     ] = False,
 ) -> None:
-    """Make one round over a fleet.
+    """Check a fleet once: one round of a watch.
 
     Ends with status 0 without alarms, 3 with alarms, 4 if a source failed or an output was not written.
     """
@@ -83,7 +85,7 @@ def run(
 
 
 def status(settings: Settings, json: opt.Json = False) -> None:
-    """How a watch stands: sources, alarms, rounds."""
+    """Status of a watch: sources, alarms, rounds."""
     import pandas as pd
 
     from relfit.live.watch_round import watch_status
@@ -104,14 +106,14 @@ def status(settings: Settings, json: opt.Json = False) -> None:
 def drain(
     settings: Settings,
     apply: Annotated[bool, opt.flag("--apply", "Run the commands, and undrain where an alarm is over.")] = False,
-    undo: Annotated[bool, opt.flag("--undo", "Undrain what --apply drained.")] = False,
+    undo: Annotated[bool, opt.flag("--undo", "Undrain the nodes that --apply drained.")] = False,
     share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
     json: opt.Json = False,
 ) -> None:
-    """Drain nodes of standing alarms in Slurm.
+    """Drain nodes with active alarms in Slurm.
 
     The commands are shown; --apply runs them, and undrains nodes whose alarm is over and whose outages have ended;
-    --undo takes all back.
+    --undo undrains all nodes that --apply drained.
 
     Reasons begin with "relfit watch: "; no other node is undrained. Ends with status 4 if a node was not drained or
     undrained.

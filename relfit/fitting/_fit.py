@@ -124,7 +124,7 @@ def _names(families: Sequence[str] | str) -> list[str]:
     else:
         names = list(families)
     if not names:
-        raise ArgumentError("no family to fit", remedy=f"use some of {', '.join(FAMILIES)}, or core, or all")
+        raise ArgumentError("no family to fit", remedy=f"use one or more of {', '.join(FAMILIES)}, or core, or all")
     return list(dict.fromkeys(family_named(name).name for name in names))
 
 

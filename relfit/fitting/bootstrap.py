@@ -35,7 +35,7 @@ def spread_out(lives: LifeData) -> LifeData:
         return lives
     if lives.weights.sum() > _MOST_WEIGHT:
         raise ArgumentError(
-            f"a bootstrap of {lives.weights.sum()} weighted lives is too large",
+            f"a bootstrap of {lives.weights.sum()} weighted durations is too large",
             remedy=f"use profile or Wald intervals, or weights that add up to less than {_MOST_WEIGHT}",
         )
     rows = np.repeat(np.arange(lives.durations.size), lives.weights)
@@ -164,7 +164,7 @@ def replicate(
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")
     if not resample and (fit.lives.upper is not None or fit.lives.exit is not None):
         raise ArgumentError(
-            "a parametric bootstrap needs to know how lives were censored, which intervals and right truncation "
+            "a parametric bootstrap needs to know how durations were censored, which intervals and right truncation "
             "do not tell",
             remedy=Remedy("use kind='resample' or kind='profile'", "use --kind resample or --kind profile"),
         )

@@ -119,7 +119,7 @@ class CompetingFit(GroupCurves, Result):
         at, tail = _ahead(time), 0.5 - 0.5 * level_checked(level)
         if np.isinf(at):
             raise ArgumentError(
-                "an infinite time has no interval", remedy="give a time within which lives were observed"
+                "an infinite time has no interval", remedy="give a time within which durations were observed"
             )
         if n_draws < 100:
             raise ArgumentError(f"n_draws is {n_draws}", remedy="draw 100 times or more")

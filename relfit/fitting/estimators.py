@@ -350,7 +350,7 @@ def _corrected(family: type[Family], lives: LifeData, workers: int | None) -> Es
     if family.name != "weibull":
         return estimates
     if not lives.plain:
-        raise ArgumentError("the correction of the shape needs observed or right-censored lives without weights")
+        raise ArgumentError("the correction of the shape needs observed or right-censored durations without weights")
     corrected = bias_corrected_shape(estimates.parameters[:, 0], lives.n_failures, lives.n_lives)
     shape = np.where(estimates.codes == status.OK, corrected, np.nan)
     codes = lives.group_codes()

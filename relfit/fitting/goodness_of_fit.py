@@ -153,7 +153,9 @@ def goodness_of(
     """
     unknown = [test for test in tests if test not in TESTS]
     if unknown or not tests:
-        raise ArgumentError(f"no test {unknown[0] if unknown else ''!r}", remedy=f"use some of {', '.join(TESTS)}")
+        raise ArgumentError(
+            f"no test {unknown[0] if unknown else ''!r}", remedy=f"use one or more of {', '.join(TESTS)}"
+        )
     lives, groups = fit.lives, fit.lives.n_groups
 
     def statistics(own: FloatArray | None, data: LifeData, parameters: FloatArray, ok: BoolArray) -> FloatArray:

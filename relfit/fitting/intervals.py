@@ -155,7 +155,7 @@ def exact_limits(
     if fit.name != "exponential":
         raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
     if lives.upper is not None or lives.exit is not None:
-        raise ArgumentError("exact intervals need observed or right-censored lives", remedy=_PROFILE)
+        raise ArgumentError("exact intervals need observed or right-censored durations", remedy=_PROFILE)
     by_clock = lives.n_censored > 0 if terminated is None else np.full(lives.n_groups, terminated == "time")
     total = np.where(fit.ok | (fit.status == "all_censored"), lives.total_time, np.nan)
     with np.errstate(all="ignore"):

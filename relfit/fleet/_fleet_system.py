@@ -23,7 +23,7 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
     origin, racks = _Origin.of(model, nodes), _racks(model, nodes)
     if not ((model.node_rates[nodes] > 0.0).any() or origin.causes or racks is not None):
         raise DataError(
-            "nothing failed under observation in this period, so how long nodes live is not known",
+            "nothing failed under observation in this period, so the lifetime of nodes is unknown",
             remedy="take a longer period; relfit calibrate says what the time without a failure rules out",
         )
     labels = model.places.nodes

@@ -237,8 +237,8 @@ class Forecast(Result):
         first = causes.sort_values("failures", ascending=False, kind="stable").iloc[0]
         return (
             f"Of these, {_shown(first, 'failures')} in {_days(self.horizons[0])} are {first['name']}: "
-            f"{count(int(first['stock']), 'part')} in stock "
-            f"{'lasts' if first['stock'] == 1 else 'last'} with probability {percent(self.service)}, one per failure."
+            f"a stock of {count(int(first['stock']), 'part')} lasts with probability {percent(self.service)}, at one "
+            "per failure."
         )
 
     def _of(self, kind: str | None) -> pd.DataFrame:

@@ -85,7 +85,7 @@ def slurm_nodes(
     mean = float(rates[present].mean())
     table = pd.DataFrame({"node": names, "rate": rates})[present & usable].reset_index(drop=True)
     if not len(table):
-        raise DataError("no node has a host name", remedy="names need letters, digits, dots and hyphens alone")
+        raise DataError("no node has a host name", remedy="names may contain only letters, digits, dots and hyphens")
     relative = table["rate"] / mean if mean > 0.0 else table["rate"] * 0.0 + 1.0
     table["mtbf_hours"] = np.where(table["rate"] > 0.0, 1.0 / table["rate"].where(table["rate"] > 0.0), np.inf)
     table["weight"] = np.clip((_AVERAGE * relative).round(), 1, _HEAVIEST).astype(int)

@@ -147,7 +147,7 @@ def check_pattern(pattern: str) -> str:
     except (pa.ArrowException, TypeError) as error:
         raise ArgumentError(
             f"pattern {str(pattern)[:80]!r} is not known ({str(error)[:120]})",
-            remedy="use the syntax of RE2, without looking ahead or back",
+            remedy="use the syntax of RE2, without lookahead or lookbehind",
         ) from None
     return pattern
 

@@ -72,7 +72,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             if latest is None and nodes:
                 raise content.error(
                     "nothing tells when this was taken",
-                    "put the date in a line of its own before it, as `date -Is; scontrol show node` does",
+                    "put the date on a line of its own before it, as `date -Is; scontrol show node` does",
                 )
             if latest is not None:
                 looks.append((latest, nodes, sinfo))

@@ -32,6 +32,11 @@ from relfit.fleet.surveillance import (
 from relfit.live.live_records import Alarm, Episode
 from relfit.log.failurelog import FailureLog
 
+_SHORT = 0.10  # probability of running short that raises an alarm
+_LEAD = "30d"
+_NEARLY = 0.85  # likeness of a cause's name to that of a stock
+_CAUSES = 8  # named
+_BURST_STANDS = pd.Timedelta("2d")  # so that a round that is missed loses none
 SHARES = {
     "system": 0.18,
     "system down": 0.05,
@@ -128,13 +133,6 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
 
 
-_SHORT = 0.10  # probability of running short that raises an alarm
-_LEAD = "30d"
-_NEARLY = 0.85  # likeness of a cause's name to that of a stock
-_CAUSES = 8  # named
-_BURST_STANDS = pd.Timedelta("2d")  # so that a round that is missed loses none
-
-
 def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[Episode]:
     """Alarms of rates that changed, by system, cause, rack, model and batch."""
     for change in rate_changes(fleet, budget):
@@ -146,7 +144,7 @@ def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[
         excess = f"; most of the excess is {change.cause}" if change.cause else ""
         by_node = f"; {change.of_node:,} are of node {change.node}" if change.node else ""
         text = (
-            f"The failure rate of {name} {'fell' if down else 'rose'}"
+            f"The failure rate of {_in_words(fleet, change.streams, when.stream)} {'fell' if down else 'rose'}"
             f"{f' about {since:%Y-%m-%d}; the strongest window now' if begin > when.begin else ''}: "
             f"{count(round(when.seen), 'incident')} in the {count(when.days, 'day')} to "
             f"{last:%Y-%m-%d}, {number(when.expected)} expected ({number(times)} times)"
@@ -174,6 +172,13 @@ def _named(fleet: WatchedFleet, streams: Streams, stream: int) -> str:
     return f"{name} of {fleet.systems[streams.system[stream]]}" if fleet.several else name
 
 
+def _in_words(fleet: WatchedFleet, streams: Streams, stream: int) -> str:
+    """A stream in a sentence, where the name of its alarm has the bare name of the system."""
+    if streams.kind == "system" or not fleet.several:
+        return _named(fleet, streams, stream)
+    return f"{streams.kind} {streams.names[stream]} of {system_named(fleet.systems[streams.system[stream]])}"
+
+
 def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     """Alarms of repairs that take longer than those of the year before."""
     for each in slower_repairs(fleet, allowed):
@@ -198,12 +203,12 @@ def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in nodes_standing_out(fleet, allowed):
         label = fleet.node_label(each.node)
         text = (
-            f"Node {label} stands out: {count(each.number, 'failure')} of any cause in the {_span(fleet, each)}, "
-            f"others had {number(each.others)} on average{_lately(fleet, each)}."
+            f"Node {_with_system(fleet, each.node)} stands out: {count(each.number, 'failure')} of any cause in the "
+            f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Take it out of service and test it, or replace the part that its failures have in common."
         if _slower(fleet, each):
-            advice = "It fails more seldom since: test it when it is free. relfit nodes says how often nodes fail now."
+            advice = "It has failed less often since: test it when it is free. relfit nodes shows current rates."
         evidence = {"ratio": each.number / max(each.expected, 1e-9)}
         yield _episode(fleet, each, ("node", f"node {label}", text, advice), evidence)
 
@@ -213,17 +218,25 @@ def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
     for each in failed_repairs(fleet, allowed):
         label, why = fleet.node_label(each.node), fleet.causes[each.cause]
         text = (
-            f"The repair of node {label} did not help: {count(each.number, 'failure')} by {why} in the "
+            f"The repair of node {_with_system(fleet, each.node)} did not help: {count(each.number, 'failure')} "
+            f"attributed to {why} in the "
             f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
         )
         advice = "Don't put it back into service after the same repair: look for another cause."
         if _slower(fleet, each):
-            advice = "It fails more seldom since: if it fails so again, look for another cause."
+            advice = "It has failed less often since: if it fails this way again, look for another cause."
         yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
 
 
+def _with_system(fleet: WatchedFleet, node: int) -> str:
+    """A node in a sentence, with its system if the name is not unique."""
+    label, system = fleet.node_label(node), str(fleet.nodes[node][0]).replace(", ", ",")
+    name = label.removesuffix(f" of {system}")
+    return label if name == label else f"{name} of {system_named(system)}"
+
+
 def _slower(fleet: WatchedFleet, each: NodeEpisode) -> bool:
-    """Whether a node whose alarm still stands has failed more seldom since the run that raised it."""
+    """Whether a node whose alarm still stands has failed less often since the run that raised it."""
     return each.slower and each.over >= fleet.steps.edges[-1]
 
 

@@ -100,7 +100,7 @@ class DuckDatabase(Database):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         duckdb = of_extra("duckdb")
         if read_only and not path.exists():
-            raise RelfitError(f"there is no store {path}", remedy="relfit watch run makes it")
+            raise RelfitError(f"there is no store {path}", remedy="relfit watch run creates it")
         settings: dict[str, Any] = {"memory_limit": _MEMORY, "preserve_insertion_order": False}
         try:
             self._cursor = duckdb.connect(str(path), read_only=read_only, config=settings)

@@ -76,7 +76,7 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
         if not read_only:
             database.execute("CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
         elif not database.rows(_THERE):
-            raise RelfitError(f"there is no store in {place}", remedy="relfit watch run makes it")
+            raise RelfitError(f"there is no store in {place}", remedy="relfit watch run creates it")
         about = dict(database.rows("SELECT name, value FROM about"))
         version = int(about.get("version", 0))
         if version > len(STEPS):

@@ -235,12 +235,12 @@ def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp
         evidence: dict[str, float] = {}
         if row["form"] != row["form_before"] and not row["failure"]:
             since = now
-            text = f"The form of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
+            text = f"The format of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
             advice = "Check that its records are still read correctly."
         elif failed >= _FAILING:
             since, evidence = failing, {"hours": failed}
             text = f"Source {name} has failed for {duration(failed)}: {row['failure'][:300]}."
-            advice = "Mend it: none of its records arrive."
+            advice = "Repair it: none of its records arrive."
         else:
             number, mean, longest, last = store.pauses(name, now)
             since, limit = max(gave, last), longest_pause(number, mean, longest, budget)
@@ -248,8 +248,8 @@ def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp
             if not silent > limit:
                 continue
             text = (
-                f"Source {name} has given nothing new for {duration(silent)}: its last record is of "
-                f"{last.tz_convert(now.tz):%Y-%m-%d}, and its pauses are below {duration(limit)}."
+                f"Source {name} has delivered nothing new for {duration(silent)}: its last record is from "
+                f"{last.tz_convert(now.tz):%Y-%m-%d}, and pauses of more than {duration(limit)} are not expected."
             )
             advice, evidence = "Is it still written?", {"hours": silent, "limit": limit}
         alarms.append(Alarm("source", f"source {name}", since, now, text, advice, evidence))

@@ -343,7 +343,7 @@ def clock_cycle(result: Cycles, ax: Axes | None = None, *, cycle: str = "day") -
         message = f"Too few {cycle}s had a failure to judge a {word} cycle"
     elif result.significant[i]:
         swing = percent(2 * result.strength[i])
-        message = f"A {word} cycle ({p_value(float(result.p_adjusted[i]))}): the rate swings by {swing}"
+        message = f"A {word} cycle ({p_value(float(result.p_adjusted[i]))}): the rate swings by ±{swing}"
     else:
         message = f"No {word} cycle shows ({p_value(float(result.p_adjusted[i]))})"
     if cycle == "day":

@@ -255,7 +255,7 @@ def processes(result: ProcessComparison, ax: Axes | None = None, *, observed: Me
         shape_limits = result.fits["power_law"].interval("shape")
         value, lower, upper = (float(v[place]) for v in (shape_limits.estimate, shape_limits.low, shape_limits.high))
         shape = f"; power-law shape {value:.2f} ({lower:.2f} to {upper:.2f}; 1 is constant)"
-    names = {"renewal": "renewal with Weibull gaps", "hpp": "a constant rate"}
+    names = {"renewal": "a Weibull renewal process", "hpp": "a constant rate"}
     name = names.get(str(best), str(best).replace("_", "-"))
     message = f"Lowest AIC: {name}{shape}" if best is not None else "No process could be fitted"
     if best in ends and not band[0] <= ends[best] <= band[1]:

@@ -74,7 +74,7 @@ def repairs(m: ReportData) -> Section | str:
             left_out = " and those begun before it was observed left out" if m.part.events["start_cut"].any() else ""
             alone = found.mttr.node if found is not None and mean is not found.mttr.node else None
             if alone is not None and alone.value is not None and abs(alone.value - mean.value) > _SAME * mean.value:
-                now += f", {duration(alone.value)} where a node fails by itself"
+                now += f", {duration(alone.value)} where a node fails on its own"
             sentences.insert(0, f"Now, with recent outages counting most{left_out}, one is expected to last {now}.")
     kinds = m.repair_kinds.result
     figures: tuple[Figure, ...] = ()

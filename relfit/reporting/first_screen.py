@@ -117,7 +117,7 @@ def _sentence(m: ReportData) -> str:
     if np.isfinite(hours):
         before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
     limits_of_week = f"({number(low)}-{number(high)} over the next 90 days)"
-    as_of = f"As of {m.log.window.end:%Y-%m-%d} the {what} has {number(week)} incidents a week"
+    as_of = f"As of {m.log.window.end:%Y-%m-%d}, the {what} has {number(week)} incidents a week"
     return f"{as_of} {limits_of_week}{each}{before}."
 
 
@@ -170,7 +170,7 @@ def _cards(m: ReportData) -> list[Card]:
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
         often = f"every {duration(own.value)}"
-        cards.append(Card("A node fails by itself, now", often, _limited(own, m.level) + repaired))
+        cards.append(Card("A node fails on its own, now", often, _limited(own, m.level) + repaired))
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in, now", duration(back.value), _limited(back, m.level)))
     model = m.model.result

@@ -107,7 +107,7 @@ def interruptions(m: ReportData) -> Section | str:
     stamps = {name: largest[name].dt.tz_convert(zone).dt.strftime("%Y-%m-%d %H:%M") for name in dates}
     list_of = Table(
         "incidents",
-        "Incidents that cost most",
+        "Costliest incidents",
         largest.assign(**stamps),
         _own(m) | heads("start; scope; nodes; duration: hours; cause"),
         note="Records of one incident are joined.",
@@ -117,7 +117,7 @@ def interruptions(m: ReportData) -> Section | str:
     joined, nested = model.found.headline, len(found) - m.failures
     if nested:
         joined += f" {nested:,} began while their node was already down: no other section counts them."
-    terms = [("Records joined to incidents", joined)]
+    terms = [("Records joined into incidents", joined)]
     if model.found.windows:
         within = {name: max(window.hours, window.resolution) for name, window in model.found.windows.items()}
         texts = [
@@ -125,7 +125,7 @@ def interruptions(m: ReportData) -> Section | str:
             for name, hours in within.items()
             if hours == hours
         ]
-        terms.append(("Within which time", f"{', '.join(texts)}."))
+        terms.append(("Longest time between joined records", f"{', '.join(texts)}."))
     causes = _causes(m, found)
     verdict = model.headline
     if causes is not None and m.failures >= FEWEST:
@@ -155,7 +155,7 @@ def _own(m: ReportData) -> dict[str, str]:
 def _while_down(model: FleetModel) -> str:
     """A sentence on the incidents without hours of operation before them, if there are any."""
     without = sum(float((model.incidents_of(name) - rates.count).sum()) for name, rates in model.rates.items())
-    return f" {without:,.0f} began while it was down and have no hours before them." if without > 0.0 else ""
+    return f" {without:,.0f} incidents began during downtime, with no hours before them." if without > 0.0 else ""
 
 
 def _gone(model: FleetModel) -> str:
@@ -241,7 +241,7 @@ def nodes(m: ReportData) -> Section | str:
             percent=frozenset({"probability"}),
             shown=4,
             page=now.assign(limits=spans(now, "factor_")),
-            note="Twice or more: probability. False: 5 % at most.",
+            note="Twice or more: probability. False positives: 5 % at most.",
         )
         tables.append(table)
         findings.append(_standing_out(now, m))
@@ -257,7 +257,7 @@ def nodes(m: ReportData) -> Section | str:
                 again.nodes.assign(**dates),
                 own | heads(f"node; cause; {numbers}; last"),
                 shown=4,
-                note=f"Hours: median. By chance, singly or by four: {100 * again.alpha:g} % at most.",
+                note=f"Hours: median. Repeats by chance: {100 * again.alpha:g} % at most.",
             )
             tables.append(table)
     if found is not None:
@@ -292,7 +292,7 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     named, when, lately = now[now["outlier"]], f"{m.log.window.end:%Y-%m-%d}", standing_out_lately(now)
     if not len(named):
         none = f"{lately}; none is known yet" if lately else "no node is known"
-        return f"As of {when} {none} to fail at least twice as often as the mean."
+        return f"As of {when}, {none} to fail at least twice as often as the mean."
     names = []
     for row in named.head(_NODES_NAMED).to_dict("records"):
         of = f" of system {row['system']}" if m.several_systems else ""
@@ -301,7 +301,7 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
     more = f" and {len(named) - _NODES_NAMED:,} more" if len(named) > _NODES_NAMED else ""
     does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
     also = lately and f"; {lately}"
-    return f"As of {when} {does} at least twice as often as the mean: {', '.join(names)}{more}{also}."
+    return f"As of {when}, {does} at least twice as often as the mean: {', '.join(names)}{more}{also}."
 
 
 def _ageing(m: ReportData) -> str:
@@ -332,7 +332,7 @@ def ahead(m: ReportData) -> Section | str:
     if tested is None:
         return Section("forecast", "What to expect", found.headline, (*notes, *found.notes), (figure,), (table,))
     draw = partial(plotting.backtest, tested, part="forecasts")
-    past = Figure("backtest", "Forecasts from the log before them, and what came", draw)
+    past = Figure("backtest", "Forecasts from earlier records, and the outcome", draw)
     notes = (*notes, *(note for note in found.notes if not note.startswith("As of")))
     if tested.headline.partition(" were ")[2] not in tested.trust_reason:  # which the first screen has
         notes = (*notes, tested.headline)

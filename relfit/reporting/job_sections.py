@@ -17,8 +17,8 @@ from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 _CLUSTERED = 0.02  # difference of two probabilities
 _TESTED_BY = (
-    "The past was predicted from its daily shares at each of these dates. relfit backtest predicts it with the model "
-    "of this page, at twelve of them at most: its numbers differ."
+    "At each of these dates the future was predicted from daily shares of the past. relfit backtest uses this page's "
+    "model, at twelve dates at most: its numbers differ."
 )
 
 
@@ -57,7 +57,7 @@ def jobs(m: ReportData) -> Section | str:
     frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])
     table = Table(
         "jobs",
-        "Jobs that nothing interrupts",
+        "Jobs without interruption",
         frame,
         heads(f"nodes; r6: 6 h; r24: 24 h; limits: {interval_head(m.level)}; r72: 72 h"),
         percent=frozenset({"r6", "r24", "r72", "limits"}),

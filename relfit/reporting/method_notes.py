@@ -10,13 +10,13 @@ from relfit.reporting.report_data import ReportData
 
 _TERMS = {  # and the sections that each explains
     ("Period", "steady"): (
-        "Counts of a day are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
+        "Daily counts are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
         "et al. 2005); it finds a change in 1 % of logs without one."
     ),
     ("Incidents", "interruptions"): (
         "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
-        "confidence intervals are wider where counts vary more than Poisson counts do, and narrower where they surely "
-        "vary less."
+        "confidence intervals are wider where counts vary more than Poisson counts do, and narrower where they "
+        "clearly vary less."
     ),
     ("Availability", "availability"): (
         "One minus node-hours down over node-hours observed, outages of the whole system included."
@@ -62,7 +62,7 @@ def _used(m: ReportData) -> str:
         return "The part used was chosen by hand."
     if m.chosen.problem is not None or m.chosen.name == "all":
         return "Here all of the log is used."
-    return "The last with a sixth of the node-hours or more is used."
+    return "The last period with a sixth of the node-hours or more is used."
 
 
 def methods(m: ReportData, keys: Collection[str]) -> Section:

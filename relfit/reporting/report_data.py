@@ -157,7 +157,7 @@ class ReportData:
         """Share of the nodes' hours without an outage, lately."""
         lately = recurrence.availability(self.lately, level=self.level)
         if not lately.down_hours.sum():
-            raise DataError("no outage of a node with a known end is on record")
+            raise DataError("no outage of a node has a known end")
         return lately
 
     @answered

@@ -348,7 +348,7 @@ def racks_of(labels: object, lives: object, ages: NamedDurations, size: int) -> 
     if labels is None and lives is None:
         return None
     if labels is None or lives is None:
-        raise ArgumentError("racks need a label for every node (racks=) and a life (rack_lives=)")
+        raise ArgumentError("racks need a label for every node (racks=) and a distribution (rack_lives=)")
     racks = np.asarray(labels, dtype=object).reshape(-1)
     if racks.size != size:
         raise ArgumentError(f"{size} nodes but {racks.size} racks", remedy="give the rack of every node")

@@ -178,7 +178,7 @@ class _Renewals:
             self.life[due] = fresh
             self.next[due] += fresh
             due = due[self.next[due] <= end[due // self.nodes]]
-        raise ArgumentError("a node fails without end", remedy="its lifetimes are too short beside the horizon")
+        raise ArgumentError("a node fails without end", remedy="its lifetimes are too short compared with the horizon")
 
     def _as_new(self, nodes: IntArray) -> FloatArray:
         """Random times to failure of new nodes."""

@@ -169,7 +169,8 @@ def chi_square(
     degrees = expected.size - 1 - estimated
     if degrees < 1:
         raise ArgumentError(
-            f"{expected.size} bins leave no degree of freedom beside {estimated} parameters", remedy="use more bins"
+            f"{expected.size} bins leave no degree of freedom after {estimated} estimated parameters",
+            remedy="use more bins",
         )
     of_bins = edges, observed, expected, contributions
     critical, zeros = float(special.chdtri(degrees, alpha)), int((hours == 0.0).sum())

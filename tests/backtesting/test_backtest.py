@@ -310,7 +310,7 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     assert second["bias"] == pytest.approx(1.0, abs=0.25)
     assert "worse than counting" in wrong.headline
     assert wrong.trust == "poor"
-    assert "intervals held" in wrong.refuted("forecasts")
+    assert "intervals covered the outcome" in wrong.refuted("forecasts")
 
 
 def marked(windows: int, missed: int, level: float = 0.9) -> rf.backtesting.Backtest:
@@ -347,7 +347,7 @@ def test_intervals_that_miss_by_chance_do_not_make_trust_poor(
     """6 of 9 intervals held, each missed by one failure: "poor" at 90 %, "fair" at 95 %."""
     result = marked(windows, missed)
     share = round(100 * (windows - missed) / windows)
-    said = f"Their 90 % intervals held in {share} % of cases{', which may be chance' if chance else ''}."
+    said = f"Their 90 % intervals covered {share} % of outcomes{', which may be chance' if chance else ''}."
     assert result.trust == mark
     assert result.trust_reason.endswith(said)
     assert said in result.headline
@@ -424,7 +424,7 @@ def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Back
 
 @pytest.mark.parametrize(
     ("missed", "text"),
-    [(6, ", but the intervals are too narrow."), (2, ", but few intervals held, which may be chance.")],
+    [(6, ", but the intervals are too narrow."), (2, ", but few intervals covered the outcome, which may be chance.")],
 )
 def test_agrees_is_not_said_where_few_intervals_held(tested: rf.backtesting.Backtest, missed: int, text: str) -> None:
     table = all_held(tested).table

@@ -217,7 +217,7 @@ def test_the_file_and_the_command(tmp_path, capsys):
 
 
 def test_stages_that_do_not_go_with_the_source(tmp_path, capsys):
-    with pytest.raises(ArgumentError, match="fixed stands beside repairs in stages"):
+    with pytest.raises(ArgumentError, match="fixed is given together with repairs in stages"):
         NodeFailures(life="1h", repair=StagedRepairs(stages=[{"time": 1}]), fixed=True)
     place = tmp_path / "cluster.toml"
     place.write_text(FILE.replace('kind = "nodes"\nmtbf = "40s"', 'kind = "replay"\nfile = "failures.csv"'))

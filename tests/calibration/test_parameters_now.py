@@ -46,7 +46,7 @@ def test_times_between_failures_follow_a_rate_that_doubled(now, long_run):
         assert value.value == pytest.approx(truth, rel=0.2), name
         assert value.low < truth < value.high, name
         assert getattr(long_run.mtbf, name).low > truth, name
-    assert "rate of now, for the next 90 days" in now.mtbf.node.method
+    assert "current rate, for the next 90 days" in now.mtbf.node.method
 
 
 def test_repairs_follow(now, long_run, log):

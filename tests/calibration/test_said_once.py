@@ -63,4 +63,4 @@ def test_no_sudden_change_and_a_rise_go_together() -> None:
     assert len(points) == 1
     assert points.headline.startswith("No sudden change of the failure rate is found")
     rises = trend_tests(histories_of_incidents(log, incidents(log)), "all").headline
-    assert rises.startswith("The rate of failures rises over the observation")
+    assert rises.startswith("The failure rate rises over the observation")

@@ -16,7 +16,7 @@ def test_answer(capsys, tmp_path) -> None:
     assert main([*LOG, "--horizon", "30d", "--horizon", "90d", "--out", str(out), "--plot", str(plot)]) == 0
     shown = capsys.readouterr().out
     shown_in_line = " ".join(shown.split())
-    assert shown_in_line.startswith("Rates of now, from all of the log (2003-04-01 to 2004-10-01)")
+    assert shown_in_line.startswith("Current rates, from all of the log (2003-04-01 to 2004-10-01)")
     assert "recent weeks weigh most" in shown_in_line
     assert "\nExpect " in shown
     assert "As of 2004-10-01: " in " ".join(shown.split())
@@ -116,4 +116,4 @@ def test_a_group_that_is_asked_for_is_shown(capsys: pytest.CaptureFixture[str]) 
     shown = " ".join(capsys.readouterr().out.split())
     assert "By rack (expected, 95 % prediction interval)" in shown
     assert "By cause (" not in shown
-    assert "whole system: what hits half of a system's nodes or more" in shown or " more; --out FILE" in shown
+    assert "whole system: incidents of half the nodes or more" in shown or " more; --out FILE" in shown

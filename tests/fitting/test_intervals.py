@@ -398,7 +398,7 @@ class TestBadInput:
     def test_a_parametric_bootstrap_of_intervals(self):
         lives = rf.LifeData.from_intervals([1.0, 3.0, 4.0], [2.0, 5.0, 9.0])
         fit = rf.fit(lives, "weibull")["weibull"]
-        with pytest.raises(rf.ArgumentError, match="how lives were censored"):
+        with pytest.raises(rf.ArgumentError, match="how durations were censored"):
             fit.interval("mean", kind="bootstrap")
         assert np.isfinite(fit.interval("mean", kind="resample", n_resamples=99).low[0])
 

@@ -180,4 +180,4 @@ def test_a_report_asks_too(tickets: Path, tmp_path: Path) -> None:
     path = rf.report(rf.read(tickets), tmp_path / "report.html")
     page = path.read_text()
     assert "how many are there?" in page
-    assert "A node fails by itself" not in page
+    assert "A node fails on its own" not in page

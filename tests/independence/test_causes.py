@@ -71,7 +71,7 @@ def test_a_rate_that_doubles_is_the_calendar_and_not_nodes_together() -> None:
         found = dependence(log_of(renewals(np.random.default_rng(seed), 1.0, 2.0)), rng=seed)
         assert "dispersion" in said(found)
         assert not said(found) & {"correlation", "cofailure", "serial"}
-        assert "do not come at a steady rate" in found.headline
+        assert "do not come at a constant rate" in found.headline
 
 
 def test_shared_shocks_are_nodes_together() -> None:
@@ -116,7 +116,7 @@ def test_incidents_that_follow_each_other_are_still_a_rate_that_is_not_steady() 
     assert found.dispersion is not None
     assert found.dispersion.what == "incidents"
     assert "dispersion" in said(found)
-    assert "the incidents of the system do not come at a steady rate: they come in waves" in found.headline
+    assert "the incidents of the system do not come at a constant rate: they come in clusters" in found.headline
 
 
 def test_failures_that_are_spread_evenly_do_not_come_at_random() -> None:

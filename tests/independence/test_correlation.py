@@ -136,7 +136,7 @@ def test_all_nodes_together_keep_their_size_and_find_a_shared_shock():
     assert found.mean_r_p < 0.01
     assert found.n_significant() > 200
     assert found.depends
-    assert "As a whole the nodes depend on each other" in found.headline
+    assert "Over all pairs the nodes depend on each other" in found.headline
     assert (
         "p < 0.1 against rotated" in replace(found, n_resamples=9).headline
     )  # the least of nine and the series as it is
@@ -218,13 +218,13 @@ def test_a_sentence_names_no_share_of_few_pairs_and_no_effect_that_does_not_matt
     assert pair.headline.startswith(f"The one pair of nodes has r {pair.r[0]:+.2f} (p ")
     three = correlations(LifeData.from_array(rng.exponential(1.0, (3, 30))), n_resamples=99)
     assert three.headline.startswith("The clearest of 3 pairs of nodes has r ")
-    assert "after adjustment for their number" in three.headline
+    assert "after adjustment for multiple tests" in three.headline
     for found in (pair, three):
         assert "%" not in found.headline
     many = correlations(LifeData.from_array(rng.exponential(1.0, (12, 30))))
     slight = replace(many, mean_r=-0.001, mean_r_p=0.005, n_resamples=199)
     assert slight.depends is False
-    assert "do not correlate to an amount that matters (mean r -0.001)" in slight.headline
+    assert "the correlation is negligible (mean r -0.001)" in slight.headline
     assert "shock" not in slight.headline
     much = replace(many, mean_r=0.3, mean_r_p=0.01, n_resamples=9)  # nine turned series and the one as it is: 1 of 10
     assert "(mean r +0.300, p < 0.1 against rotated series of TTFs), as under a common shock" in much.headline

@@ -43,7 +43,7 @@ def test_the_trend_says_how_much_the_rate_rises(tmp_path, capsys: pytest.Capture
     rf.write(rising_log(waves=False), path)
     main(["trend", str(path), "--period", "all"])
     text = " ".join(capsys.readouterr().out.split())
-    said = text.partition("The rate of failures rises by ")[2]
+    said = text.partition("The failure rate rises by ")[2]
     rise, low, high = (float(part) for part in said.replace(" % a year (", "-").partition(" %)")[0].split("-"))
     assert low < 30.0 < high
     assert low < rise < high

@@ -101,7 +101,7 @@ def test_limits_of_the_best_size_over_draws() -> None:
     best = k[(np.expm1(k * rates * length) / (k * rates)).argmin(axis=1)]
     assert (found.draws["best"] * 80).tolist() == [np.count_nonzero(best == size) for size in k]
     assert found.best_limits == tuple(np.quantile(best, [0.1, 0.9], method="inverted_cdf"))
-    assert f"80 % of the draws of the parameters have their best from {found.best_limits[0]} to" in found.headline
+    assert f"the best number is {found.best_limits[0]} to" in found.headline
     default = best_size(system.take(range(2)), 10.0, level=0.8).draws
     assert default is not None
     assert (default["best"] * 200 % 1.0).tolist() == [0.0, 0.0]  # as many draws unless it is said

@@ -198,8 +198,8 @@ def test_a_source_that_fell_silent_is_told_and_then_quietly(fleet: Path, first: 
     assert [len(alarms) for alarms in silent] == [first > "2024-08", 1]  # of b, two records say too little
     assert silent[1][0].since < pd.Timestamp("2024-07-02", tz="UTC")
     told = next(each.findings for each in rounds if each.raised)
-    assert any(line.startswith("NEW source: Source a has given nothing new for ") for line in told)
-    assert "its last record is of 2024-06-29" in silent[1][0].text
+    assert any(line.startswith("NEW source: Source a has delivered nothing new for ") for line in told)
+    assert "its last record is from 2024-06-29" in silent[1][0].text
     assert main(["watch", "run", str(fleet / "watch.toml"), "--now", "2024-08-31", "--quiet"]) == 3
     assert capsys.readouterr().out == ""  # the alarm stands, and is not new
     with (fleet / "a.csv").open("a") as log:

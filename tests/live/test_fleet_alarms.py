@@ -149,7 +149,7 @@ def test_the_numbers_of_a_sentence_are_of_its_window_and_its_node_is_named() -> 
         assert starts.between(end - pd.Timedelta(days=int(days)), end, inclusive="left").sum() == int(seen)
     last_day = f"{at(600 * DAY - 1):%Y-%m-%d}"
     assert f"8 failures of any cause in the 15.4 hours to {last_day}" in of(alarms, "node", "node n017").text
-    assert f"5 failures by fan in the 8.8 hours to {last_day}" in of(alarms, "repeat", "node n017, fan").text
+    assert f"5 failures attributed to fan in the 8.8 hours to {last_day}" in of(alarms, "repeat", "node n017, fan").text
 
 
 @pytest.mark.parametrize("burst", [True, False])

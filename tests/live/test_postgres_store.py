@@ -111,7 +111,7 @@ def test_a_store_before_its_first_round_and_one_of_another_fleet(server: dict[st
 
     with psycopg.connect(plain(server), autocommit=True) as connection:
         connection.execute("DROP SCHEMA IF EXISTS relfit CASCADE")
-    with pytest.raises(RelfitError, match=r"there is no store in .*; relfit watch run makes it"):
+    with pytest.raises(RelfitError, match=r"there is no store in .*; relfit watch run creates it"):
         FleetStore.open(server["LIVE_POSTGRES"], "white", read_only=True)
     with FleetStore.open(server["LIVE_POSTGRES"], "white"):
         pass

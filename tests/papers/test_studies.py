@@ -187,7 +187,7 @@ def test_a_study_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["variants", "--workload", "jobs.csv"], "variants are about drawn jobs; name other studies"),
         (["pairs", "--workload", "grizzly2022"], "get it first with: relfit fetch grizzly2022"),
         (["pairs", "--workload", "jobs.csv"], "jobs.csv: there is no such file"),
-        (["pairs", "--runs", "0"], "--runs is 0; give a whole number from 1 on"),
+        (["pairs", "--runs", "0"], "--runs is 0; give a whole number of 1 or more"),
         (["pairs", "--store", "folder"], "--store is for another list of jobs or size"),
     ],
 )

@@ -138,7 +138,7 @@ def test_the_comparison_names_the_right_process():
     assert len(both.to_frame()) == 800
     assert f"{int((both.best == 'hpp').sum())}" in both.headline
     one = compare_processes(made["renewal"][0].take(range(10)), "all")
-    assert one.headline.startswith("Renewal with Weibull times between failures describes the failures best")
+    assert one.headline.startswith("A renewal process with Weibull times between failures describes the failures best")
 
 
 def test_statuses():

@@ -249,7 +249,7 @@ def test_an_outage_of_many_nodes_that_lasts_minutes_is_one_incident() -> None:
     assert len(large) == 3
     assert large["nodes"].tolist() == pytest.approx([40, 40, 40], abs=2)
     assert large["spread"].max() <= 5 / 60
-    assert "those beside an incident of several up to 1 minute apart" in result.windows["system"].headline
+    assert "those beside an incident of several records up to 1 minute apart" in result.windows["system"].headline
 
 
 def test_pairs_at_one_instant_widen_no_window() -> None:

@@ -137,7 +137,7 @@ def test_five_of_the_six_that_were_planted_in_the_sample_are_named_by_excess() -
     assert found.outliers["excess"].is_monotonic_decreasing
     part = found.outliers["events"].sum() / found.nodes["events"].sum()
     assert f"5 of 512 nodes stand out and have {100 * part:.1f} % of the failures" in found.headline
-    assert f"({(1.0 - found.outliers['posterior']).sum():.1g} expected to be named falsely)" in found.headline
+    assert f"({(1.0 - found.outliers['posterior']).sum():.1g} false ones expected)" in found.headline
     assert "Failure rates vary continuously" in found.headline
     assert (1.0 - found.outliers["posterior"]).mean() <= found.alpha
 

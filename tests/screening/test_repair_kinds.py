@@ -148,7 +148,7 @@ def test_edges() -> None:
     assert found.table.loc[found.table["cause"] == "b", "status"].tolist() == ["too_few", "too_few"]
     constant = found.table[found.table["cause"] == "a"]
     assert constant["status"].isin(["one_class", "hollow", "not_found"]).all()
-    assert found.headline.startswith("Within no cause do repairs fall into quick and slow ones")
+    assert found.headline.startswith("Repairs of no cause fall into quick and slow ones")
     assert found.to_dict()["zero"] == 1
     with pytest.raises(ArgumentError):
         repair_kinds(log, models=("normal",))
@@ -203,7 +203,7 @@ def test_two_kinds_that_no_time_tells_apart_are_said_to_be_two() -> None:
     found = repair_kinds(rf.LifeData.from_array(hours))
     assert found.best()["status"].tolist() == ["no_split"]
     assert found.headline == (
-        "Two kinds of repairs fit better than one, but no time tells them apart: use the mean of all."
+        "Two kinds of repairs fit better than one, but no threshold separates them: use the mean of all."
     )
     assert "quick" not in " ".join(text.get_text() for text in rf.plotting.repair_times(found).get_legend().get_texts())
 

@@ -129,7 +129,7 @@ class Cycles(Result):
                 when = f"{hour:02d}:00" if name == "day" else f"{WEEKDAYS[day % 7]} {hour:02d}:00"
                 parts.append(
                     f"there is a {cycle} cycle of failures ({p_value(self.p_adjusted[i])}): the rate swings by "
-                    f"{percent(2 * self.strength[i])} and is highest about {when}{little}"
+                    f"±{percent(2 * self.strength[i])} and is highest about {when}{little}"
                 )
             else:
                 parts.append(f"no {cycle} cycle of failures shows ({compared(float(self.p_adjusted[i]), self.alpha)})")

@@ -204,7 +204,7 @@ class Correlations(Result):
             i = int(np.nanargmin(self.p))
             one = self.n_pairs == 1
             text = "The one pair of nodes has" if one else f"The clearest of {self.n_pairs} pairs of nodes has"
-            adjusted = "" if one else " after adjustment for their number"
+            adjusted = "" if one else " after adjustment for multiple tests"
             return f"{text} r {self.r[i]:+.2f} ({p_value(float(self.p_adjusted[i]))}{adjusted}){self._whole}."
         seen, chance = self.classes[["observed_share", "expected_share"]].iloc[2:].sum()
         lengths, pairs = self.pairs_by_length
@@ -214,7 +214,7 @@ class Correlations(Result):
             f"{percent(seen)} of {count(self.n_pairs, 'pair')} of nodes have |r| of {self.edges[1]:g} or more; "
             f"independent nodes would have {percent(chance)}, since half the pairs share {count(middle, 'TTF')} or "
             f"fewer; {count(significant, 'pair') if significant else 'no pair'} {'is' if significant <= 1 else 'are'} "
-            f"significant at {percent(ALPHA)} after adjustment for their number"
+            f"significant at {percent(ALPHA)} after adjustment for multiple tests"
         )
         return f"{text}{self._whole}."
 
@@ -224,10 +224,10 @@ class Correlations(Result):
         if not np.isfinite(self.mean_r_p):
             return ""
         if not self._together:
-            return f". As a whole they do not correlate to an amount that matters (mean r {self.mean_r:+.3f})"
+            return f". Over all pairs the correlation is negligible (mean r {self.mean_r:+.3f})"
         p = p_value(self.mean_r_p, 1.0 / (1.0 + self.n_resamples))
         turned = f"mean r {self.mean_r:+.3f}, {p} against rotated series of TTFs"
-        return f". As a whole the nodes depend on each other ({turned}), as under a common shock"
+        return f". Over all pairs the nodes depend on each other ({turned}), as under a common shock"
 
     def to_dict(self) -> dict[str, Any]:
         """Totals, classes and histogram, ready for JSON."""

@@ -92,7 +92,7 @@ class PooledTests(Result):
         if self.depends is None:
             few = f"{self.sizes[last] + 1:,} {self.what} are too few"
             return f"{few} to tell whether their pooled series is autocorrelated."
-        seen = "is autocorrelated" if self.depends else "shows no autocorrelation to speak of"
+        seen = "is autocorrelated" if self.depends else "shows no appreciable autocorrelation"
         alone = ""
         if abs(self.expected) >= LEAST_AUTOCORRELATION:  # nodes that come and go, or whose gaps vary, make some
             seen = f"{seen} beyond that of independent nodes"

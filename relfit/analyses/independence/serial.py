@@ -105,7 +105,7 @@ class SerialTests(Result):
 
     @property
     def _counts(self) -> tuple[int, int, int]:
-        """Nodes that Durbin-Watson tests, rejects at 5 %, and rejects after adjustment for their number."""
+        """Nodes that Durbin-Watson tests, rejects at 5 %, and rejects after adjustment for multiple tests."""
         row = self.rejected().to_dict("index")["durbin_watson"]
         return int(row["tested"]), int(row["rejected"]), int(row["rejected_adjusted"])
 
@@ -154,7 +154,7 @@ class SerialTests(Result):
         if not tested:
             least = "five times to failure" if (self.status == "ok").any() else "three times to failure that vary"
             return f"No node has {least}: nothing can be said about dependence along time."
-        after = f"{adjusted or 'none'} of them after adjustment for their number"
+        after = f"{adjusted or 'none'} of them after adjustment for multiple tests"
         text = (
             f"Durbin-Watson finds autocorrelation at {percent(ALPHA)} in {rejected:,} of {count(tested, 'node')} "
             f"({percent(rejected / tested)}; chance gives {percent(ALPHA)})" + (f", {after}" if rejected else "")

@@ -170,7 +170,7 @@ def complete_series(series: LifeData) -> LifeData:
     """`series` without times that are cut off; a DataError where times are in intervals, truncated or weighted."""
     series = series.from_age_known()
     if not series.plain:
-        what = "a series needs times to failure that are exactly known"
+        what = "a series needs exactly known times to failure"
         raise DataError(what, remedy="leave out intervals, entries and weights")
     if series.observed.all():
         return series

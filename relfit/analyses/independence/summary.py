@@ -128,13 +128,13 @@ class Dependence(Result):
             trend = 0.0 if self.dispersion is None else self.dispersion.trend
             often = f"come {'more and more' if trend > 0.0 else 'less and less'} often"
             how = {
-                "dispersion": "are spread evenly" if even else often if trend else "come in waves",
-                "cycles": "follow the day or the week",
+                "dispersion": "are spread evenly" if even else often if trend else "come in clusters",
+                "cycles": "follow a daily or weekly cycle",
                 "pooled": "depend on those before",
             }
             *others, last = (text for name, text in how.items() if verdict[name])
             they = f"{', '.join(others)} and {last}" if others else last
-            how_not = "at random" if even and they == how["dispersion"] else "at a steady rate"
+            how_not = "at random" if even and they == how["dispersion"] else "at a constant rate"
             parts.append(f"the {what} of the system do not come {how_not}: they {they}")
         elif False in counts:
             parts.append(f"the {what} of the system show no dependence along time")

@@ -38,7 +38,7 @@ MOST_EVEN = 0.9
 # statistic is then shifted by 0.05 times the root of 90, 0.47 standard errors, and falls beyond 1.96 in 7.5 % of the
 # nodes.
 LEAST_REJECTED = 0.075
-# Share of nodes that are rejected after adjustment for their number: fewer do not change what a fleet does.
+# Share of nodes that are rejected after adjustment for multiple tests: fewer do not change what a fleet does.
 LEAST_SHARE = 0.01
 _SMALL = 0.2  # p-value up to which a sentence that finds nothing says what it is compared with
 

@@ -16,7 +16,7 @@ _WORDS = {
     "hpp": "a constant rate",
     "power_law": "a rate that changes with age by a power law",
     "log_linear": "a rate that changes exponentially with age",
-    "renewal": "renewal with Weibull times between failures",
+    "renewal": "a renewal process with Weibull times between failures",
 }
 
 

@@ -149,7 +149,7 @@ class TrendTests(Result):
             hit = np.nan_to_num(self.p_adjusted[:, i], nan=1.0) <= self.alpha
             rising = int((hit & (self.direction[:, i] > 0)).sum())
             parts.append(f"{test} {int(hit.sum())} of {int((self.status[:, i] == 'ok').sum())} ({rising} rising)")
-        return f"Groups with a trend at {percent(self.alpha)} after adjustment for their number: {', '.join(parts)}."
+        return f"Groups with a trend at {percent(self.alpha)} after adjustment for multiple tests: {', '.join(parts)}."
 
     @property
     def steady(self) -> bool:
@@ -179,8 +179,8 @@ class TrendTests(Result):
         p, t, events = float(self.slope_p[0]), float(self.slope[0]), float(self.events[0])
         if self.lasting:
             return (
-                f"The rate of failures {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
-                "allowed for): one lifetime distribution fitted to all of it mixes different rates."
+                f"The failure rate {'rises' if t > 0.0 else 'falls'} over the observation ({p_value(p)}, bursts "
+                "allowed for): one distribution fitted to all of it mixes different rates."
             )
         close = f", above {self._size:.2g}" if p <= self.alpha else ""  # each test has a part of alpha
         tested = "" if np.isnan(p) else f" ({p_value(p)}{close}, bursts allowed for)"
@@ -197,13 +197,13 @@ class TrendTests(Result):
         change = (_SEEN + own - usual) * error
         if change > _MOST:
             return (
-                f"No trend of the rate of failures is found{tested}, but {int(events)} failures are too few to find "
+                f"No trend of the failure rate is found{tested}, but {int(events)} failures are too few to find "
                 "one: even a doubling half way would be missed more often than found."
             )
         factor = number((1.0 + change) / (1.0 - change), 2)
         return (
-            f"No trend of the rate of failures is found{tested}: one lifetime distribution may do. A steady rise to "
-            f"{factor} times the rate would be found in 9 of 10 logs."
+            f"No trend of the failure rate is found{tested}: one distribution of times to failure may do. A steady "
+            f"rise to {factor} times the rate would be found in 9 of 10 logs."
         )
 
     def to_frame(self) -> pd.DataFrame:

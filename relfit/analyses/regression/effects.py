@@ -210,7 +210,7 @@ def attribute_effects(
     of_units = {*log.population.columns, *([] if log.lifetimes is None else log.lifetimes.columns)}  # not of events
     for measure in measures:
         if measure not in MEASURES:
-            raise ArgumentError(f"no measure {measure!r}", remedy=f"use some of {', '.join(MEASURES)}")
+            raise ArgumentError(f"no measure {measure!r}", remedy=f"use one or more of {', '.join(MEASURES)}")
         model = MEASURES[measure][0]
         left = measure.partition(" ")[0]
         try:

@@ -96,7 +96,7 @@ class OutlierNodes(Result):
             wrong = number(float((1.0 - named["posterior"]).sum()), 1)
             text = (
                 f"{len(named):,} of {nodes} {verbs[0]} out and {verbs[1]} {percent(named['events'].sum() / total)} of "
-                f"the failures ({wrong} expected to be named falsely)"
+                f"the failures ({wrong} false ones expected)"
             )
         else:
             text = f"None of {nodes} stands out by its failures in this part of the log"

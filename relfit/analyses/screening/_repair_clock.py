@@ -63,7 +63,7 @@ class RepairClock(Result):
             return "Too few repairs to say whether they depend on the weekday or the time of day."
         if not self.depends:
             least = p_value(float(np.nanmin(self.p_adjusted)))
-            return f"Repairs take as long whatever the weekday and the time of day, as far as shows ({least})."
+            return f"No dependence of repair times on the weekday or the time of day is found ({least})."
         parts = []
         for clock, p, how in zip(("weekday", "hours"), self.p_adjusted, ("on a {}", "from {} h"), strict=True):
             if not p <= self.alpha:

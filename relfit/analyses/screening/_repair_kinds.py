@@ -98,13 +98,13 @@ class RepairKinds(Result):
                 where = "" if len(rows) == 1 else f" in {apart} of {len(rows)} groups"
                 mean = "all" if len(rows) == 1 else "each group"
                 return (
-                    f"Two kinds of repairs fit better than one{where}, but no time tells them apart: use the mean of "
-                    f"{mean}."
+                    f"Two kinds of repairs fit better than one{where}, but no threshold separates them: use the mean "
+                    f"of {mean}."
                 )
             if len(rows) == 1:
                 return "Repairs do not fall into quick and slow ones: one mean repair time describes them."
             within = " or ".join(self.keys)
-            return f"Within no {within} do repairs fall into quick and slow ones: one mean repair time describes each."
+            return f"Repairs of no {within} fall into quick and slow ones: one mean repair time describes each."
         row = two.sort_values("repairs", ascending=False).iloc[0]
         quick, slow, split = (duration(float(row[name])) for name in ("mean_quick", "mean_slow", "split"))
         most = (

@@ -144,11 +144,11 @@ class Incidents(Result):
         if not len(self):
             return "The log has no events to join."
         several = self.table["nodes"] > 1
-        records = "1 record is" if self.records == 1 else f"{self.records:,} records are"
+        records = "1 record is" if self.records == 1 else f"{self.records:,} records form"
         text = f"{records} {count(len(self), 'incident')}"
         if several.any():
             share = self.table.loc[several, "records"].sum() / self.records
-            hold = "holds" if several.sum() == 1 else "hold"
+            hold = "contains" if several.sum() == 1 else "contain"
             text += f"; {int(several.sum()):,} of them hit several nodes and {hold} {percent(share)} of the records"
         if self.records > _LEAST_JOINED * len(self):
             times = f"{self.records / len(self):.1f} times as many failures of the system"

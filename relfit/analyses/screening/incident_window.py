@@ -83,19 +83,27 @@ class IncidentWindow(Result):
         what = {"node": "Records of one node"}.get(self.level, f"Records of different nodes of one {self.level}")
         chance = ""
         if np.isfinite(self.by_chance):
-            chance = f"; chance alone makes {count(round(self.by_chance), 'join')} among {self.incidents:,} incidents"
+            chance = (
+                f"; chance alone would make {count(round(self.by_chance), 'join')} among {self.incidents:,} incidents"
+            )
         if self.specified:
             return f"{what} up to {duration(self.hours)} apart are joined, as specified{chance}."
         if self.status == "coarse" and self.level == "node":
-            return f"{what} are not joined: the clock's step of {duration(self.resolution)} is too coarse for that."
+            return (
+                f"{what} are not joined: the clock's resolution of {duration(self.resolution)} is too coarse for that."
+            )
         if self.status == "coarse":
             return (
-                f"{what} are joined only where more of them share one step of the clock than chance explains: it is "
-                f"{duration(self.resolution)}, too coarse to distinguish incidents from chance."
+                f"{what} are joined only where more of them share one tick of the clock than chance explains: a tick "
+                f"is {duration(self.resolution)}, too coarse to distinguish incidents from chance."
             )
-        step = f"within {duration(self.resolution)} (the clock's step)" if self.resolution > 1e-6 else "at one instant"
+        step = (
+            f"within {duration(self.resolution)} (the clock's resolution)"
+            if self.resolution > 1e-6
+            else "at one instant"
+        )
         if self.group_hours > self.hours:
-            chance += f"; those beside an incident of several up to {duration(self.group_hours)} apart"
+            chance += f"; those beside an incident of several records up to {duration(self.group_hours)} apart"
         if self.hours == 0.0:
             few = self.status == "too_few"
             usual = "other short times are about as frequent as by chance"

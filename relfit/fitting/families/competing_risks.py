@@ -57,7 +57,7 @@ class CompetingRisks(Distribution):
                 )
             if np.any(cause.log_sf(0.0) < 0.0):
                 raise ArgumentError(
-                    f"cause {name!r} has lives of zero", remedy="leave the zeros out, or count them apart"
+                    f"cause {name!r} has durations of zero", remedy="leave the zeros out, or count them separately"
                 )
         self._causes = dict(causes)
         try:

@@ -305,7 +305,7 @@ def cumulative_incidence(data: object, *, level: float = 0.95, **columns: str) -
     like = np.unique(group, return_index=True)[1][group]  # the first cause of the same group
     steps = np.diff(sets.offsets)
     if (steps != steps[like]).any() or (sets.sizes != sets.sizes[like]).any():
-        raise DataError("the causes of a group have different lives", remedy="give each life to every cause")
+        raise DataError("the causes of a group have different durations", remedy="give each duration to every cause")
     place = np.arange(sets.times.size) - sets.offsets[sets.codes] + sets.offsets[like][sets.codes]
     n, failed = sets.at_risk.astype(np.float64), sets.events.astype(np.float64)
     every = np.bincount(place, failed, minlength=place.size)[place]

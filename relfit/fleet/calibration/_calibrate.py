@@ -160,7 +160,7 @@ def _checked(
     wanted = [parts] if isinstance(parts, str) else parts
     for part in wanted:
         if part not in PARTS:
-            raise ArgumentError(f"part {part!r} is not known", remedy=f"use some of {', '.join(PARTS)}")
+            raise ArgumentError(f"part {part!r} is not known", remedy=f"use one or more of {', '.join(PARTS)}")
     level_checked(level)
     if not (period in ("stable", "all") or (isinstance(period, tuple) and len(period) == 2)):
         raise ArgumentError(f"period {period!r} is not known", remedy='use "stable", "all" or (since, until)')

@@ -60,7 +60,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
     """
     assert model.lately is not None
     lately = model.lately
-    method = f"rate of now, for the next {duration(lately.horizon)}"
+    method = f"current rate, for the next {duration(lately.horizon)}"
     values: dict[str, Any] = {}
     ratios, weights, there = [], [], np.isin(np.arange(len(model.places.systems)), lately.there)
     for name in SCOPES:

@@ -179,7 +179,7 @@ def kinds_of_repairs(
         "one_class": "one kind of repairs explains the times as well as two",
         "hollow": "one of two kinds would rest on fewer than three repairs",
         "not_found": "the fit of two kinds of repairs found no maximum",
-        "no_split": "two kinds of repairs fit better than one, but no time tells them apart",
+        "no_split": "two kinds of repairs fit better than one, but no threshold separates them",
     }.get(str(row["status"]))
     if why is not None:
         return {}, {f"mttr.{name}": why for name in names}

@@ -215,7 +215,7 @@ def _reason(error: Exception) -> str:
         return "it is cut short"
     if isinstance(error, requests.ConnectionError):
         return "no connection"
-    return "what came is not the file that is expected (SHA-256)" if isinstance(error, ValueError) else str(error)[:100]
+    return "the download is not the expected file (SHA-256)" if isinstance(error, ValueError) else str(error)[:100]
 
 
 class _Bar:

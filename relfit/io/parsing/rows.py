@@ -137,7 +137,7 @@ class Rejections(FromFile):
         first = self.frame().iloc[0]
         raise self.error(
             str(first["reason"]),
-            "correct the row, or read without strict to have it set apart",
+            "correct the row, or read without strict to have it rejected",
             line=int(first["line"]),
             column=str(first["column"]) or None,
         )

@@ -185,7 +185,7 @@ def _json_lines(text: Text) -> TextTable:
         return _of_objects(rows, text, text.notes)
     if len(rows) > 1:  # one value over many lines
         return _json_array(text)
-    raise text.error("no line is a JSON object", "write one object a line", line=1)
+    raise text.error("no line is a JSON object", "write one object per line", line=1)
 
 
 def _json_array(text: Text) -> TextTable:

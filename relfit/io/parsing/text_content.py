@@ -69,7 +69,7 @@ def as_text(content: Content) -> Text:
         data = re.sub(rb"\A(\s*)[^\n]+", rb"\1", data, count=1)
         notes.append(f"fields stand between {content.separator!r}, as the first line says")
     if data.isspace():
-        raise content.error("the file holds nothing but blanks", "check how it was written")
+        raise content.error("the file contains nothing but blanks", "check how it was written")
     return Text(content.path, data, tuple(notes))
 
 

@@ -102,7 +102,7 @@ def _check(path: str | Path, format: str | None, n_nodes: int | None, processors
         raise ArgumentError(f"unknown format {format!r}", remedy=remedy)
     for name, value in (("n_nodes", n_nodes), ("processors_per_node", processors_per_node)):
         if value is not None and (isinstance(value, bool) or int(value) != value or value < 1):
-            raise ArgumentError(f"{name} is {value!r}", remedy="give a whole number from 1 on")
+            raise ArgumentError(f"{name} is {value!r}", remedy="give a whole number of 1 or more")
 
 
 def write_workload(workload: Workload, path: str | Path) -> Path:
@@ -145,7 +145,9 @@ def write_workload(workload: Workload, path: str | Path) -> Path:
     elif ending == ".csv":
         text = guarded_table(workload.to_frame()).to_csv(index=False)
     else:
-        raise ArgumentError(f"{place.name}: no format of this ending", remedy="use .swf, .json or .csv, .gz behind it")
+        raise ArgumentError(
+            f"{place.name}: no format of this ending", remedy="use .swf, .json or .csv, also with .gz appended"
+        )
     data = text.encode()
     if packed:
         data = gzip.compress(data, mtime=0) if packed == ".gz" else lzma.compress(data)

@@ -174,7 +174,7 @@ def resume_batch(path: str | Path, saving: Saving | None = None, progress: Progr
         names = dict.fromkeys([*saving.of, *simulation.of])
         if differ := [name for name in names if saving.of.get(name) != simulation.of.get(name)]:
             what = f"is of another simulation: {', '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
-            raise ReadError(what, path=path, remedy="save to another file, or remove this one to begin anew")
+            raise ReadError(what, path=path, remedy="save to another file, or remove this one to start over")
     return go_on(simulation, saving, progress)
 
 

@@ -80,7 +80,9 @@ class RepairedFailures(Failures):
 
     def __post_init__(self) -> None:
         if self.fixed and self.has_history:
-            raise ArgumentError("fixed stands beside repairs in stages", remedy="say it of a stage: fixed=True there")
+            raise ArgumentError(
+                "fixed is given together with repairs in stages", remedy="set fixed=True on a stage instead"
+            )
 
     @property
     def has_history(self) -> bool:
@@ -176,7 +178,7 @@ class Process:
         self.kind, self.life, self.members, self.n_nodes, self.rng = kind, life, members, n_nodes, rng
         units = 1 if members is None else len(members)
         if life.batch_shape not in ((), (units,)):
-            what = f"{life.batch_shape} distributions of lives for {units}"
+            what = f"{life.batch_shape} distributions of lifetimes for {units}"
             raise ArgumentError(what, remedy="give one, or one each")
         age = np.zeros(units)
         if ages is not None:

@@ -180,7 +180,7 @@ def _read(path: str | Path) -> Simulation:
             raise ValueError("another kind of file")
         if description["version"] != VERSION:
             what = f"was written in version {description['version']} of the format, and this is version {VERSION}"
-            raise ReadError(what, path=path, remedy="go on with the relfit that wrote it")
+            raise ReadError(what, path=path, remedy="continue with the version of relfit that wrote it")
         tables = {name: file[name] for name in file.files}
     if tables.pop("check_sum") != _check_sum(tables):
         raise ValueError("not what was written")

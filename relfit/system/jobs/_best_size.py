@@ -157,7 +157,7 @@ class BestSize(Result):
             text += "; that is all of them, and more might be better"
         if self.best_limits is not None and self.level is not None:
             low, high = self.best_limits
-            text += f"; {percent(self.level)} of the draws of the parameters have their best from {low} to {high}"
+            text += f"; the best number is {low} to {high} in {percent(self.level)} of the draws of the parameters"
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:

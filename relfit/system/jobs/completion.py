@@ -202,8 +202,8 @@ class CompletionTime(Result):
             low, high = number(self.low, 4), number(self.high, 4)
             expected = f"{expected} ({percent(self.level)} interval {low} to {high})"
         return (
-            f"On {nodes} the job takes {expected} on average, {number(self.length, 4)} h without failures; no failure "
-            f"comes with probability {number(self.success)}."
+            f"On {nodes} the job takes {expected} on average, {number(self.length, 4)} h without failures; it "
+            f"meets no failure with probability {number(self.success)}."
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class HazardTable:
 
 
 def _not_tabulated(*_: object) -> FloatArray:
-    raise NotImplementedError("a table has cumulative hazards alone")
+    raise NotImplementedError("a table has only cumulative hazards")
 
 
 def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longest: float) -> HazardTable:

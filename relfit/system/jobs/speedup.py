@@ -254,14 +254,14 @@ def read_speedup(path: str | Path) -> MeasuredSpeedup:
     ]
     if len(rows) < 2:
         what = "has a heading and no lines" if rows else "is empty"
-        raise wrong(what, "give a heading 'nodes,time' and a line for every size")
+        raise wrong(what, "give a header 'nodes,time' and a line for every size")
     names = [name.lower() for name in rows[0][1]]
     size, value = (
         next((i for i, name in enumerate(names) if name in headings), None) for headings in (_SIZES, _TIMES | _SPEEDUPS)
     )
     if size is None or value is None:
         missing = "nodes" if size is None else "time or speedup"
-        raise wrong(f"no column {missing}", "head the table 'nodes,time' or 'nodes,speedup'", rows[0][0])
+        raise wrong(f"no column {missing}", "give the table the header 'nodes,time' or 'nodes,speedup'", rows[0][0])
     of_times = names[value] in _TIMES
     table: dict[float, float] = {}
     for line, cells in rows[1:]:
