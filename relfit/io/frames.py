@@ -273,7 +273,7 @@ def attribute_column(values: object) -> pd.Series:
 
 
 def _frame(
-    order: Sequence[str], size: int, columns: Mapping[str, Any], attributes: Mapping[str, object] | None
+    order: Sequence[str], size: int, columns: Mapping[str, object], attributes: Mapping[str, object] | None
 ) -> pd.DataFrame:
     """A frame of the columns, those of `order` first, and of attributes, without copies."""
     names = (*order, *(name for name, values in columns.items() if name not in order and values is not None))
@@ -282,7 +282,7 @@ def _frame(
     return pd.DataFrame({**every, **further}, index=pd.RangeIndex(size), copy=False)
 
 
-def _column(name: str, values: Any, size: int) -> Any:
+def _column(name: str, values: object, size: int) -> Any:
     """A column in the type that its name has in every table; empty or false without `values`."""
     if name in ("start", "end", "entered", "left"):
         return _times(pd.Series(pd.NaT, index=range(size)) if values is None else values)
@@ -300,7 +300,7 @@ def _numbered(series: pd.Series) -> pd.Series:
     return series if counted else series.reset_index(drop=True)
 
 
-def _times(values: pd.Series) -> pd.Series:
+def _times(values: object) -> pd.Series:
     series = _numbered(pd.Series(values))
     if not isinstance(series.dtype, pd.DatetimeTZDtype):
         series = pd.to_datetime(series, utc=True)

@@ -114,7 +114,7 @@ def _time(seconds: str | float) -> str:
     return seconds if isinstance(seconds, str) else f"{float(seconds)!r}s"
 
 
-def _named(names: Mapping[str, Any], key: str, name: str) -> Any:
+def _named(names: Mapping[str, object], key: str, name: str) -> Any:
     if name not in names:
         raise ArgumentError(f"{key} is {name!r}", remedy=f"relfit has {', '.join(names)}")
     return names[name]
