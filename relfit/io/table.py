@@ -36,6 +36,7 @@ _NAME = "table"
 _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WORD = 40
+_TO_COME = 0.05  # share of outages that end in the future, above which the unit of their durations is wrong
 _NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
@@ -99,6 +100,19 @@ def _read(
     )
 
 
+def _not_to_come(columns: Columns, content: Content, start: pd.Series, end: pd.Series) -> None:
+    """A `ReadError` where outages of a log until now would end in the future by their durations."""
+    now = pd.Timestamp.now("UTC")
+    if start.max() <= now and (end > now).mean() > _TO_COME:
+        raise content.error(
+            f"by the durations in {columns.mapping.duration_unit} the log ends on {end.max():%Y-%m-%d}, which is still "
+            "to come",
+            Remedy("give their unit, as duration_unit='seconds'", "give their unit, as --unit seconds"),
+            line=1,
+            column=columns.named("duration"),
+        )
+
+
 def _not_of_calm_days(columns: Columns) -> None:
     """Reject a table with dates of which most rows say that nothing failed: every such day would be a failure."""
     if "observed" not in columns:
@@ -133,6 +147,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
             far = start.notna().to_numpy() & (nanoseconds(start) / NANOSECONDS_PER_HOUR + length > _LATEST_HOUR)
         rejections.reject(far, "ends beyond the year 2250", columns.named("duration"))
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
+        _not_to_come(columns, content, start, from_length)
         end = end.fillna(from_length.astype(end.dtype))
     rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
     cause, detail = columns.category("cause"), columns.category("detail")

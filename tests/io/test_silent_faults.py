@@ -200,3 +200,15 @@ def test_left_out_records_of_several_files_are_counted_together(tmp_path):
     log = rf.read(str(tmp_path / "*.csv"), window_start="2024-01-01", window_end="2024-01-31")
     assert len(log) == 5
     assert dict(log.source.left_out) == {"before the declared start": 2, "in more than one log": 3}
+
+
+def test_durations_in_the_wrong_unit_do_not_end_a_log_in_the_future(tmp_path):
+    """Repairs of a few hours, written in seconds and read as hours, would end the log decades ahead."""
+    path = tmp_path / "seconds.csv"
+    rows = [f"2024-{1 + i % 12:02d}-03 04:00,{9000 + 1000 * i},n{i % 7}" for i in range(60)]
+    path.write_text("\n".join(["start,duration,node", *rows]) + "\n")
+    with pytest.raises(
+        rf.ReadError, match="by the durations in hours the log ends on .*, which is still to come; give their unit"
+    ):
+        rf.read(path)
+    assert rf.read(path, duration_unit="seconds").window.end.year == 2024
