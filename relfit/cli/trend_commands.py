@@ -37,7 +37,7 @@ def trend(
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:
-    """Changes of the failure rate, differences between nodes.
+    """Rate changes, and nodes that differ.
 
     Periods of constant rate over the whole log; over the period used: trend tests, point processes, outlier nodes,
     kinds of repair, availability.
