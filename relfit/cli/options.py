@@ -30,9 +30,9 @@ def flag(name: str, help: str) -> Any:
     return typer.Option(name, help=help)
 
 
-def out(metavar: str, help: str, **more: Any) -> Any:
+def out(metavar: str, help: str, *, parser: Callable[[str], Path] | None = None) -> Any:
     """The option ``--out``, or ``-o``."""
-    return typer.Option("--out", "-o", metavar=metavar, help=help, **more)
+    return typer.Option("--out", "-o", metavar=metavar, help=help, parser=parser)
 
 
 Families = Annotated[

@@ -191,7 +191,7 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ArgumentError(f"{option} {text!r} is not a list of numbers", remedy=f"write {option} 1,16,64") from None
 
 
-def _show_sizes(plans: Any, to: opt.Output) -> None:
+def _show_sizes(plans: rf.planning.CheckpointTable, to: opt.Output) -> None:
     """The best interval of jobs of several sizes."""
     written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:

@@ -130,7 +130,7 @@ class Table:
         """The shown rows as text."""
         part, shares = self._page.head(self.shown), self.percent - {"limits"}
 
-        def cell(name: str, value: Any) -> str:
+        def cell(name: str, value: float | str) -> str:
             return shown_share(float(value), _ALMOST, self.decimals) if name in shares else _cell(value)
 
         columns = [[cell(name, value) for value in part[name]] for name in self._shown_columns()]

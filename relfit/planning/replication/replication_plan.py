@@ -171,8 +171,11 @@ def plan_replication(
         raise ArgumentError("save is 0 hours", remedy="give one above zero")
     if drawn is not None and (most - 1) * drawn.node_mtbf.size > _MOST_WORK:
         what = f"{drawn.node_mtbf.size:,} draws of 2 to {most} copies are too many to work out"
-        products = ("most_replicas=... times n_draws=...", "--replicas times --draws")
-        raise ArgumentError(what, remedy=Remedy(*(f"give {each} of at most {_MOST_WORK:,}" for each in products)))
+        remedy = Remedy(
+            f"give most_replicas=... times n_draws=... of at most {_MOST_WORK:,}",
+            f"give --replicas times --draws of at most {_MOST_WORK:,}",
+        )
+        raise ArgumentError(what, remedy=remedy)
     slow = float(share("overhead", overhead, one=False))
     level_checked(level)
     rows: list[dict[str, Any]] = []

@@ -94,8 +94,11 @@ def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, 
         remedy = Remedy("give a smaller loss_limit", "give a smaller --loss-limit")
         raise ArgumentError(f"{what} with up to {limit:,} missing are too much to try", remedy=remedy)
     if draws * max(float(blocks.sum()), float(blocks.size) * float(spare_trays.max())) > _MOST_BLOCKS:
-        texts = (f"give fewer strategies ({option}), or a smaller cluster" for option in ("block=...", "--block"))
-        raise ArgumentError(f"{what} are too many", remedy=Remedy(*texts))
+        remedy = Remedy(
+            "give fewer strategies (block=...), or a smaller cluster",
+            "give fewer strategies (--block), or a smaller cluster",
+        )
+        raise ArgumentError(f"{what} are too many", remedy=remedy)
 
 
 def _try_all(
