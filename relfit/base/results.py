@@ -15,6 +15,13 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.sealed import seal_arrays, seal_tables
 
+_UNITS = {
+    **dict.fromkeys(("mean", "median", "quantile", "mtbf", "mttf", "mttr", "repair", "scale", "threshold"), " h"),
+    **dict.fromkeys(("mean_life", "mean_residual_life", "truncated_mean", "mean_given_failure"), " h"),
+    **dict.fromkeys(("hazard", "pdf", "rate", "growth"), " per hour"),
+}
+"""Of quantities with intervals; others have none."""
+
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Result:
@@ -80,14 +87,6 @@ def _then_sealed(init: Callable[..., None]) -> Callable[..., None]:
         seal_arrays(self)
 
     return made
-
-
-_UNITS = {
-    **dict.fromkeys(("mean", "median", "quantile", "mtbf", "mttf", "mttr", "repair", "scale", "threshold"), " h"),
-    **dict.fromkeys(("mean_life", "mean_residual_life", "truncated_mean", "mean_given_failure"), " h"),
-    **dict.fromkeys(("hazard", "pdf", "rate", "growth"), " per hour"),
-}
-"""Of quantities with intervals; others have none."""
 
 
 class Interval(Result):

@@ -59,6 +59,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+_OF_LOGS = (
+    *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
+    *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
+    *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
+    *(data_commands.data, data_commands.fetch, doctor_command.doctor),
+)
+_OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
 
 
 def _group(name: str, about: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
@@ -69,13 +76,6 @@ plans = _group("plan", "Plan checkpoints, spares, migration, replication.")
 simulations = _group("simulate", "Simulate a cluster, event by event.")
 sweeps = _group("sweep", "Simulate over values of parameters.", cls=sweep_command.CampaignCommands)
 watches = _group("watch", "Watch a fleet: what changed, what to do.")
-_OF_LOGS = (
-    *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
-    *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
-    *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
-    *(data_commands.data, data_commands.fetch, doctor_command.doctor),
-)
-_OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
 for _group_of_commands, _before, _commands in (
     (app, "", _OF_LOGS),
     (plans, "plan ", (*_OF_PLANS, plan_sparing.sparing)),

@@ -17,6 +17,7 @@ from relfit.system.builders import family_code, system_of_estimates
 
 _ENDINGS = (".csv", ".json", ".parquet")
 _FIRST = ("family", "status")
+_NUMBERS = {n for family in FAMILIES.values() for n in family.parameter_names()} | {"aic", "aicc", "bic", "loglik"}
 
 
 def is_fits_file(path: str | Path) -> bool:
@@ -72,9 +73,6 @@ def read_fits_table(path: str | Path) -> pd.DataFrame:
     for name in [n for n in table.columns if n in _NUMBERS]:
         table[name] = _numbers(table[name], name, place, ending)
     return table
-
-
-_NUMBERS = {n for family in FAMILIES.values() for n in family.parameter_names()} | {"aic", "aicc", "bic", "loglik"}
 
 
 def _line(row: int, ending: str) -> int | None:

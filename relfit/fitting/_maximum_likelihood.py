@@ -26,6 +26,11 @@ _SPLITS = {
     2: (((0.5, 0.5), (0.2, 1.8)), ((0.15, 0.85), (0.02, 1.2)), ((0.9, 0.1), (0.6, 4.6))),
     3: (((0.34, 0.33, 0.33), (0.05, 0.6, 2.3)), ((0.1, 0.8, 0.1), (0.01, 0.8, 3.5))),
 }
+_ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
+_LIVES_AT_ONCE = 1 << 17
+_DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
+_LEAST_FALL = 0.2  # of what a parabola falls there
+_CLIMBS = 3
 
 
 def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
@@ -138,13 +143,6 @@ def _shape_step(sums: _Sums, share: FloatArray, events: FloatArray, shape: Float
             step = np.clip(-score / (slope * b), -0.7, 0.7)
             out.append(np.clip(b * np.exp(np.where(np.isfinite(step), step, 0.0)), 0.05, 50.0))
     return np.stack(out)
-
-
-_ENOUGH = 10  # lives from which fewer failures than parameters give an estimate
-_LIVES_AT_ONCE = 1 << 17
-_DIRECTIONS, _DISTANCES = 24, (0.5, 1.0, 2.0, 3.0)  # where to look for a higher value, in standard errors
-_LEAST_FALL = 0.2  # of what a parabola falls there
-_CLIMBS = 3
 
 
 def existence(family: type[Family], lives: LifeData) -> npt.NDArray[np.int8]:

@@ -20,6 +20,7 @@ from relfit.log.lifedata import LifeData
 
 WEIBULL, GAMMA = 0, 1
 FAR = 26.0  # logs of shapes and spreads, and how far a search goes
+_FARTHEST = 20.0  # log of a spread at which a search begins
 
 
 class GroupTerms(NamedTuple):
@@ -267,9 +268,6 @@ def value_of_group(kind: int, u: float, v: float, terms: GroupTerms, space: Spac
         for i in range(tail_log.size):
             _lognormal_tail((tail_log[i] - u) / sd, sd, tail_weight[i], out)
     return out[0] if math.isfinite(out[0]) else -math.inf
-
-
-_FARTHEST = 20.0  # log of a spread at which a search begins
 
 
 class GroupRows(NamedTuple):

@@ -19,6 +19,12 @@ from relfit.fitting.families import Distribution, Family
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
+MAXIMUM_LIKELIHOOD = "maximum likelihood"
+_FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
+_ROUNDS = 3  # of proposals
+_VALUES = 2_000_000  # draws times lives at a time
+_FEWEST = 0.05  # effective share of the draws below which a group is not usable
+
 
 class _HasDistribution(Protocol):
     @property
@@ -102,9 +108,6 @@ def _turned(name: str, values: FloatArray, distribution: Distribution) -> FloatA
             remedy=f"give one {name}, several for all groups, or a row for each group: ({groups}, m)",
         )
     return values[:, None] if values.ndim == 1 else values.T
-
-
-MAXIMUM_LIKELIHOOD = "maximum likelihood"
 
 
 @dataclass(frozen=True)
@@ -273,12 +276,6 @@ def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArr
         usable = np.isfinite(slope).all(axis=(1, 2)) & (np.linalg.det(slope) != 0.0)
         inverse[usable] = np.linalg.inv(slope[usable])
         return np.asarray(inverse @ covariance @ inverse.transpose(0, 2, 1))
-
-
-_FREEDOM, _WIDER = 4.0, 1.2  # degrees of freedom of the proposals, and how much wider they are than the likelihood
-_ROUNDS = 3  # of proposals
-_VALUES = 2_000_000  # draws times lives at a time
-_FEWEST = 0.05  # effective share of the draws below which a group is not usable
 
 
 def drawn_parameters(

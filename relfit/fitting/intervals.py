@@ -31,6 +31,15 @@ _SCALES: dict[str, _Scale] = {
     "real": (np.asarray, np.asarray, (-np.inf, np.inf)),
 }
 """By the domain of a parameter its unbounded scale, the way back, and its range."""
+_LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
+_PROFILE = Remedy("use kind='profile'", "use --kind profile")
+KINDS = {
+    "wald": "normal limits from the observed information, on the scale where the estimate is closest to normal",
+    "profile": "values whose profile log-likelihood is within half a chi-square quantile of the maximum",
+    "bootstrap": "percentiles over replicates drawn from the fitted distribution and censored alike",
+    "resample": "percentiles over replicates that draw each group's durations with replacement",
+    "exact": "chi-square limits of the exponential, exact or, for observation that ended by the clock, conservative",
+}
 
 
 @dataclass(frozen=True)
@@ -130,18 +139,6 @@ def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentE
         remedy=(f"did you mean {near[0]}? " if near else "")
         + f"use {', '.join(QUANTITIES)} or a parameter ({', '.join(names)})",
     )
-
-
-_LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
-
-_PROFILE = Remedy("use kind='profile'", "use --kind profile")
-KINDS = {
-    "wald": "normal limits from the observed information, on the scale where the estimate is closest to normal",
-    "profile": "values whose profile log-likelihood is within half a chi-square quantile of the maximum",
-    "bootstrap": "percentiles over replicates drawn from the fitted distribution and censored alike",
-    "resample": "percentiles over replicates that draw each group's durations with replacement",
-    "exact": "chi-square limits of the exponential, exact or, for observation that ended by the clock, conservative",
-}
 
 
 def exact_limits(

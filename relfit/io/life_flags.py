@@ -18,6 +18,11 @@ _FALSE = frozenset(("false", "f", "no", "n", "0", "0.0"))
 _ENDED = frozenset(("failed", "failure", "fail", "died", "dead"))
 _RUNNING = frozenset(("running", "still running", "alive", "censored", "c", "suspended", "suspension", "s"))
 _EITHER = "f"  # false, or failed
+_ONLY_OF_LIVES = ("obs", "event_observed", "died", "dead", "delta", "status")
+"""Names of flags beside durations; in other tables they may be anything."""
+UNFLAGGED = (
+    "no column says which units still run: every duration counts as a failure; --column observed=NAME names the flag"
+)
 
 
 def flags(column: object) -> tuple[BoolArray, BoolArray]:
@@ -66,13 +71,6 @@ def _words(column: object) -> tuple[list[str], npt.NDArray[np.integer]]:
 
 def _where(words: list[str], wanted: frozenset[str]) -> BoolArray:
     return np.array([word in wanted for word in words], dtype=bool)
-
-
-_ONLY_OF_LIVES = ("obs", "event_observed", "died", "dead", "delta", "status")
-"""Names of flags beside durations; in other tables they may be anything."""
-UNFLAGGED = (
-    "no column says which units still run: every duration counts as a failure; --column observed=NAME names the flag"
-)
 
 
 def flag_of_lives(table: TextTable, taken: Collection[str]) -> dict[str, str]:

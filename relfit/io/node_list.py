@@ -36,6 +36,8 @@ IN_SERVICE = {
     ),
 }
 """Usual names of the columns of the times between which a node was in service, in small letters."""
+_QUIET = 0.1  # time before the first record, as a share of the time after it, above which it is doubted
+_UNLIKELY = 1e-4
 
 
 @dataclass(frozen=True)
@@ -175,10 +177,6 @@ def _named(table: TextTable, events: Columns) -> tuple[TextTable, dict[str, str]
             names[field] = wanted
     usual = {field: COMMON_NAMES[field] for field in ("node", "system") if field not in names}
     return table, names | guessed(table.header, usual, names.values())
-
-
-_QUIET = 0.1  # time before the first record, as a share of the time after it, above which it is doubted
-_UNLIKELY = 1e-4
 
 
 def listed(

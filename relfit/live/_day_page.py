@@ -25,6 +25,10 @@ DRAWS, HORIZONS = 1000, ("7d", "30d")
 _COLUMNS = {"name": "system", "horizon": "horizon_hours", "incidents": "mean"}
 _COLUMNS |= {"incidents_low": "lower", "incidents_high": "upper"}
 
+_MOST = 8  # things to do
+_SHOWN = 12  # rows of a table
+_FIRST = ("burst", "node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
+
 
 def forecast_record(study: Study) -> pd.DataFrame:
     """The expected incidents of each system in the 7 and the 30 days after the end of a log.
@@ -50,11 +54,6 @@ def forecast_record(study: Study) -> pd.DataFrame:
     ahead = study.forecast(HORIZONS, n_draws=DRAWS)
     rows = ahead.by_system[list(_COLUMNS)].rename(columns=_COLUMNS).astype({"system": str})
     return rows.assign(made=ahead.start, level=ahead.level, happened=np.nan, score=np.nan)
-
-
-_MOST = 8  # things to do
-_SHOWN = 12  # rows of a table
-_FIRST = ("burst", "node", "repeat", "stock", "source", "rate", "repair time", "forecast")  # alarms that one can act on
 
 
 def day_page(

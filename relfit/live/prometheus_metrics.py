@@ -33,6 +33,8 @@ METRICS = {
 _CAUSES = 50  # per system, the most frequent ones
 Rows = list[tuple[Mapping[str, str], float]]
 """Labels and values of one metric."""
+_STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
+_SECONDS = 30.0
 
 
 def write_metrics(
@@ -133,10 +135,6 @@ def write_dashboard(path: str | Path) -> None:
     """
     with complete(Path(path)) as part:
         part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())
-
-
-_STANDS = pd.Timedelta(hours=50)  # alerts vanish only after two missed nightly rounds
-_SECONDS = 30.0
 
 
 def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:

@@ -23,6 +23,8 @@ _MEMORY = "512MB"
 _BATCH = 250_000  # rows held as text at a time
 _ROWS = 100_000  # rows sent at a time
 _LOCK = 7_265_696_974  # number of the advisory lock that allows one round at a time
+_PG_TYPES = {16: "bool", 20: "int64", 23: "int32", 25: "string", 701: "double", 1114: "timestamp[us]"}
+"""Arrow's names of PostgreSQL's types, by type number."""
 
 
 class Database(ABC):
@@ -211,7 +213,3 @@ def _categorical(batches: pa.RecordBatchReader, texts: Sequence[str]) -> pd.Data
     del parts
     frame: pd.DataFrame = table.to_pandas(self_destruct=True, split_blocks=True)
     return frame.astype(dict.fromkeys(texts, "category"))  # no batch, no categories yet
-
-
-_PG_TYPES = {16: "bool", 20: "int64", 23: "int32", 25: "string", 701: "double", 1114: "timestamp[us]"}
-"""Arrow's names of PostgreSQL's types, by type number."""

@@ -49,6 +49,10 @@ STEPS: tuple[tuple[str, ...], ...] = (
 )
 """Statements that make each version of the tables from the one before; the first from nothing."""
 _THERE = "SELECT 1 FROM information_schema.tables WHERE table_name = 'about' AND table_schema IN ('relfit', 'main')"
+MOST_ATTRIBUTES = 50
+"""Largest number of attributes of a log that are stored, the first by name."""
+_TOGETHER = 500_000  # records stored at a time
+_NODE_KEY = ["system", "node", "declared", "more"]
 
 
 def unit_of(more: str) -> str:
@@ -95,12 +99,6 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
             if about.get(name) != value:
                 database.execute("DELETE FROM about WHERE name = ?", (name,))
                 database.execute("INSERT INTO about VALUES (?, ?)", (name, value))
-
-
-MOST_ATTRIBUTES = 50
-"""Largest number of attributes of a log that are stored, the first by name."""
-_TOGETHER = 500_000  # records stored at a time
-_NODE_KEY = ["system", "node", "declared", "more"]
 
 
 def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: str) -> pd.DataFrame:

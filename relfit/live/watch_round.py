@@ -35,6 +35,10 @@ _UNREAD = "its settings changed: it was read again; records stay stored where th
 _NODES = "alarms of single nodes need the number of nodes: give nodes = NUMBER, or a list of them"
 _SKEW = pd.Timedelta("1h")  # clocks may differ by this
 _NOT_TOLD_AGAIN = ("at", "down", "held")  # of a cursor: nodes down at the last reading, tables that had rows
+SHARE = 0.1
+"""Share of the allowed false alarms of a year for sources."""
+_HOUR = pd.Timedelta("1h")
+_FAILING = 48.0  # hours
 
 
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
@@ -213,12 +217,6 @@ def _write_outputs(
 def _write_json(document: dict[str, object], path: Path) -> None:
     with complete(path) as part:
         part.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-
-
-SHARE = 0.1
-"""Share of the allowed false alarms of a year for sources."""
-_HOUR = pd.Timedelta("1h")
-_FAILING = 48.0  # hours
 
 
 def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp) -> list[Alarm]:

@@ -18,6 +18,8 @@ from relfit.io.parsing.times import check_zone
 from relfit.live.sources import SOURCES, SourceBase
 from relfit.live.sources.source_base import FilePath, Located, PlainUrl, without_password
 
+_NODES = 'write how many, as 512, or lists, as ["n[001-512]"], or the name of a file with a list on each line'
+
 
 class AlarmSettings(Model):
     """The allowed number of false alarms, and the parts in stock."""
@@ -35,9 +37,6 @@ class OutputSettings(Model):
     alertmanager: PlainUrl | None = Field(None, description="URL of an Alertmanager, as http://localhost:9093")
     slurm: FilePath | None = Field(None, description="folder of weights, features and the drain list for Slurm")
     params: FilePath | None = Field(None, description="parameters for planners and simulators: a .toml")
-
-
-_NODES = 'write how many, as 512, or lists, as ["n[001-512]"], or the name of a file with a list on each line'
 
 
 def _names(lists: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ SHOWN_ROWS = 8
 NOTHING = "\N{EN DASH}"
 PACKED_FROM = 60_000  # characters; longer CSV texts are kept compressed
 MOST_ROWS = 30_000  # rows of a table in the page, which has to stay small
+_ALMOST = 0.99999  # larger shares in a table are shown as this
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +221,6 @@ def _cells(column: pd.Series) -> list[Any]:
             texts = [*map(guarded, kinds), ""]
             return [texts[code] for code in codes.tolist()]
     return column.astype(object).where(column.notna(), "").map(guarded).tolist()
-
-
-_ALMOST = 0.99999  # larger shares in a table are shown as this
 
 
 def heads(text: str) -> dict[str, str]:

@@ -26,6 +26,7 @@ from numba.core import caching
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 _said: list[str] = []
+_PATIENCE = 3.0  # seconds between two looks
 
 
 def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function]:
@@ -216,9 +217,6 @@ def _say_once(text: str) -> None:
     if text not in _said:
         _said.append(text)
         warnings.warn(text, RuntimeWarning, stacklevel=2)
-
-
-_PATIENCE = 3.0  # seconds between two looks
 
 
 @contextmanager

@@ -23,6 +23,8 @@ STATISTICS = (*DISTANCES, "largest")
 """Columns of what `distances_of_hazards` gives: those of the tests, and the plain largest distance, without weights."""
 _SMALLEST, _LOG_SMALLEST = 1e-300, -690.7755278982137
 _AT_ONCE = 1 << 16
+_SMALLEST_EXPECTATION = 5.0
+_LARGEST_HAZARD = 40.0  # beyond it no duration is likely by any standard
 
 
 def distances_of_hazards(
@@ -131,10 +133,6 @@ def _of_groups(columns: _Columns, offsets: np.ndarray, fitted: np.ndarray, out: 
     for group in range(fitted.size):
         if fitted[group] and offsets[group] < offsets[group + 1]:
             _of_group(columns, offsets[group], offsets[group + 1], out[group])
-
-
-_SMALLEST_EXPECTATION = 5.0
-_LARGEST_HAZARD = 40.0  # beyond it no duration is likely by any standard
 
 
 def chi_square_of_hazards(

@@ -22,6 +22,7 @@ from relfit.fitting.goodness._distances import DISTANCES
 
 _EXACT_UP_TO = 140
 _AT_ONCE = 30_000  # entries of the rows that the matrices move
+_ANCHORS = (0.01, 0.0005)  # the tail beyond the table goes on as it does between these
 
 
 def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
@@ -90,9 +91,6 @@ def _exact(d: FloatArray, n: IntArray) -> FloatArray:
         moved[:, 0] += np.einsum("gi,gi->g", row[left], column[left])
         row[left] = moved * (i / n[left, None])
     return np.asarray(1.0 - row[:, k - 1])
-
-
-_ANCHORS = (0.01, 0.0005)  # the tail beyond the table goes on as it does between these
 
 
 @dataclass(frozen=True)

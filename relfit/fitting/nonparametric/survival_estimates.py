@@ -19,6 +19,7 @@ from relfit.fitting.nonparametric.samples import group_and_cause, lives_of
 from relfit.log.lifedata import LifeData
 
 Values = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+_LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
 @dataclass(frozen=True)
@@ -86,9 +87,6 @@ def _not_yet_entered(
     before = entered[np.searchsorted(key, owner * width + 2 * np.searchsorted(levels, at), side="right")]
     last = entered[np.searchsorted(key, (owner + 1) * width, side="left")]
     return np.asarray(last - before, dtype=np.int64)
-
-
-_LARGE = 100.0  # from here on Euler and Maclaurin's sum of 1/k has all digits
 
 
 def kaplan_meier(

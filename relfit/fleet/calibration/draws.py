@@ -24,6 +24,15 @@ from relfit.fitting.families import Family, family_named
 from relfit.fleet.calibration.parameter_values import LEVEL, Duration, Quantity
 from relfit.fleet.calibration.schema import FittedFamily, Mttr, Parameters
 
+_PARTS = ("share_quick", "quick", "slow")
+# a fixed order, so that the draws of one do not depend on which others are known
+_NAMES = (
+    *(f"mtbf.{name}" for name in ("node", "rack", "group", "system", "any", "outage")),
+    *(f"mttr.{name}" for name in ("mean", "quick", "slow", "share_quick", "split")),
+    *(f"bad_nodes.{name}" for name in ("fraction", "factor", "good_mtbf")),
+)
+_LATER = ("mttr.rack_node", "mttr.group_node", "fleet.down_scatter")
+
 
 class Draws(Result, Mapping[str, FloatArray]):
     """Parameters drawn together, a mapping from names to arrays; entry i of every array belongs to draw i.
@@ -175,17 +184,6 @@ def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.r
         arrays |= {f"{name}.{key}": values for key, values in _family(fitted, count, streams[name]).items()}
     kinds = {name: fitted.family for name, fitted in parameters.families()}
     return Draws(arrays, kinds, parameters.unknown_uncertainty)
-
-
-_PARTS = ("share_quick", "quick", "slow")
-
-# a fixed order, so that the draws of one do not depend on which others are known
-_NAMES = (
-    *(f"mtbf.{name}" for name in ("node", "rack", "group", "system", "any", "outage")),
-    *(f"mttr.{name}" for name in ("mean", "quick", "slow", "share_quick", "split")),
-    *(f"bad_nodes.{name}" for name in ("fraction", "factor", "good_mtbf")),
-)
-_LATER = ("mttr.rack_node", "mttr.group_node", "fleet.down_scatter")
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:

@@ -27,6 +27,8 @@ _TYPICAL = 0.3  # spread of relative scatter between streams, for the shrinkage 
 _DOUBT = 1.5  # standard errors that are added to scatter
 _SURE = 1.645  # standard errors subtracted from the increase of the rest of a system
 _SCREEN = 1.5  # standard deviations above which tail probabilities are computed
+_ALIKE = 10.0  # one over the variance of rates between the parts of a system
+_FEWEST = 6  # scores in a window
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +156,6 @@ def _seen_since(counts: FloatArray) -> IntArray:
     return np.where(day >= REFERENCE, day, np.maximum(day - first[:, None], 0))
 
 
-_ALIKE = 10.0  # one over the variance of rates between the parts of a system
-
-
 @dataclass(frozen=True, eq=False)
 class _Past:
     """Cumulative counts and exposure before each day, shape (streams, days + 1)."""
@@ -273,9 +272,6 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
         return tuple(_by_day(values, window, fill) for values, fill in zip(each, (1.0, 0.0, 0.0), strict=True))
 
     return RateScan.of(sums.shape, look)
-
-
-_FEWEST = 6  # scores in a window
 
 
 def for_each_test(allowed: float, streams: int) -> float:

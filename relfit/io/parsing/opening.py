@@ -42,6 +42,12 @@ _BLOCK = 1 << 20
 _SUSPICIOUS = 1000  # times the size on disk: no text log expands to more
 _ALWAYS = 256 << 20  # bytes: any file may expand to this
 _DAMAGES = (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, pa.ArrowException)
+_SEPARATOR = re.compile('"?sep=([^"\\w])"? *', re.IGNORECASE)
+_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
+    "gz": lambda: zlib.decompressobj(wbits=31),
+    "bz2": bz2.BZ2Decompressor,
+    "xz": lzma.LZMADecompressor,
+}
 
 
 class FromFile:
@@ -193,9 +199,6 @@ class Content(FromFile):
         return re.split("\r\n|\r|\n", text)
 
 
-_SEPARATOR = re.compile('"?sep=([^"\\w])"? *', re.IGNORECASE)
-
-
 def encoding_of(head: bytes) -> str | None:
     """The encoding by the first bytes: a byte-order mark, or the zeros of UTF-16; None for neither.
 
@@ -333,11 +336,6 @@ def _nearby(place: Path) -> str:
 
 
 _Decompressor: TypeAlias = "bz2.BZ2Decompressor | lzma.LZMADecompressor | _Decompress"
-_DECOMPRESSORS: dict[str, Callable[[], _Decompressor]] = {
-    "gz": lambda: zlib.decompressobj(wbits=31),
-    "bz2": bz2.BZ2Decompressor,
-    "xz": lzma.LZMADecompressor,
-}
 
 
 def _streams(kind: str, rest: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:

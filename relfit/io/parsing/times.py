@@ -38,6 +38,7 @@ _UNIT_WORDS = HOURS_PER_UNIT | {word: HOURS_PER_UNIT[name] for name, words in _S
 _UNIT_WORDS |= {"ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
+_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def unsaid(values: object) -> BoolArray:
@@ -152,9 +153,6 @@ def are_dates(values: pa.Array | pa.ChunkedArray) -> bool:
         return False
     some = as_text_array(values.slice(0, _LOOKED_AT))
     return are_times(some) and not pc.any(pc.match_substring_regex(some, pattern=_NUMERIC)).as_py()
-
-
-_NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _typed(array: pa.Array, there: BoolArray, zone: str, seen: set[bool] | None) -> tuple[pd.Series, BoolArray]:

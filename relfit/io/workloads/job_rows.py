@@ -19,6 +19,14 @@ from relfit.log.tables import Source
 
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
 _NO_LIMIT = ("unlimited", "infinite")
+_REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
+_WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")
+_RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")
+_CUT_SHORT = {
+    "NODE_FAIL": "ended by a node's failure: their run time is how far they came",
+    "PREEMPTED": "preempted: their run time is how far they came",
+    "TIMEOUT": "stopped at their walltime: they would have run for longer",
+}
 
 
 @dataclass(frozen=True)
@@ -159,16 +167,6 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     result = np.where(clock, spelled, result)
     result[text.str.lower().isin(_NO_LIMIT).to_numpy(dtype=bool)] = np.inf
     return np.asarray(result[codes], dtype=np.float64)
-
-
-_REQUEUED = ("REQUEUED", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
-_WAITING = ("PENDING", "REQUEUE_HOLD", "CONFIGURING")
-_RUNNING = ("RUNNING", "SUSPENDED", "COMPLETING", "RESIZING")
-_CUT_SHORT = {
-    "NODE_FAIL": "ended by a node's failure: their run time is how far they came",
-    "PREEMPTED": "preempted: their run time is how far they came",
-    "TIMEOUT": "stopped at their walltime: they would have run for longer",
-}
 
 
 def first_words(state: ObjectArray | None, size: int) -> ObjectArray:

@@ -33,6 +33,8 @@ _DRIVERS = {"postgresql": "postgresql+psycopg", "mysql": "mysql+pymysql", "maria
 _MOST_ROWS = 20_000_000
 _TOGETHER = 50_000  # rows fetched at a time
 _LATER = 2.0  # seconds to wait beyond the time limit for the server's own timeout
+_FILES = ("sqlite:///", "duckdb:///")
+_MOST_COLUMNS = 200  # columns beyond the named ones
 
 
 def query_rows(
@@ -126,10 +128,6 @@ def _limits(driver: str, timeout: float) -> dict[str, Any]:
         read_only = "SET SESSION TRANSACTION READ ONLY"
         return {"connect_timeout": seconds, "read_timeout": timeout, "init_command": read_only}
     return {"timeout": timeout, "uri": False} if driver == "pysqlite" else {}
-
-
-_FILES = ("sqlite:///", "duckdb:///")
-_MOST_COLUMNS = 200  # columns beyond the named ones
 
 
 class SqlSource(SourceBase):

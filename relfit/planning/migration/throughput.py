@@ -24,6 +24,15 @@ from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
 from relfit.system.jobs import time_to_failure
 
+_MINUTES = {
+    "today": (25.0, 2.5),
+    "2011 HD": (7.5, 2.5),
+    "2011 SSD": (5.0, 2.5),
+    "2011 Flash": (1.5, 2.5),
+    "2011 Flash, faster reboot": (1.5, 0.25),
+    "2015": (0.05, 0.25),
+}
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -58,14 +67,6 @@ class Scenario:
         return np.asarray(self.migration < self.save + self.restart + self.restore)
 
 
-_MINUTES = {
-    "today": (25.0, 2.5),
-    "2011 HD": (7.5, 2.5),
-    "2011 SSD": (5.0, 2.5),
-    "2011 Flash": (1.5, 2.5),
-    "2011 Flash, faster reboot": (1.5, 0.25),
-    "2015": (0.05, 0.25),
-}
 SCENARIOS = {
     name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name) for name, (save, down) in _MINUTES.items()
 }

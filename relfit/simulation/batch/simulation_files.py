@@ -66,6 +66,8 @@ _CLASSES: dict[str, Any] = {
     )
 }
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures", "kills_before")
+_EXPECTED = es.new_engine(es.new_jobs(1), 1)
+_NAMES = (*(name for name in es.Engine._fields if name != "events"), *EventHeap._fields, "job_id", "requested")
 
 
 def _plain(value: Any) -> Any:
@@ -192,10 +194,6 @@ def _read(path: str | Path) -> Simulation:
         [Path(saved) for saved in description["saved"]],
         description.get("of"),
     )
-
-
-_EXPECTED = es.new_engine(es.new_jobs(1), 1)
-_NAMES = (*(name for name in es.Engine._fields if name != "events"), *EventHeap._fields, "job_id", "requested")
 
 
 def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:

@@ -25,6 +25,8 @@ from relfit.io.parsing.settings import read_settings
 from relfit.io.workloads.walkthrough import read_walkthrough
 from relfit.simulation.engine.checked_settings import Settings
 
+_MOST = 5_000_000
+
 
 def _values(values: list[object]) -> list[object]:
     if not values:
@@ -180,9 +182,6 @@ def read_campaign(path: str | Path, workload: str | Path | None = None) -> Campa
         campaign = campaign.model_copy(update={"workload": place.parent / campaign.workload})
     campaign._folder = place.parent
     return campaign
-
-
-_MOST = 5_000_000
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from relfit.simulation.sparing.device_times import DeviceTimes
 from relfit.simulation.sparing.job_queue import SparingJob, simulate_sparing_queue
 from relfit.simulation.sparing.sparing_simulation import SparingAssumptions, simulate_sparing
 
+_LEFT_OUT = ("saving", "rng", "keep")
+
 
 class DevicesTable(Model):
     """The table ``[devices]``: means as for `DeviceFailures`, or repairs in stages."""
@@ -62,9 +64,6 @@ class SparingConfig(Settings):
     assumptions: AssumptionsTable = AssumptionsTable()
     jobs: tuple[SparingJob, ...] = ()
     years: float = 10.0
-
-
-_LEFT_OUT = ("saving", "rng", "keep")
 
 
 class TrainingRuns(Runner):

@@ -25,6 +25,10 @@ _INCREMENT = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
+KNOTS = 4096
+LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
+STEP = (_HIGH - LOW) / (KNOTS - 1)
+_LEAST = -600.0  # log of the shortest time
 
 
 def new_streams(n: int, seed: Sequence[int]) -> Streams:
@@ -61,12 +65,6 @@ def exponential(streams: Streams, purpose: int) -> float:
 def below(streams: Streams, purpose: int, n: int) -> int:
     """A uniform integer from 0 to n - 1."""
     return int(uniform(streams, purpose) * n)
-
-
-KNOTS = 4096
-LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
-STEP = (_HIGH - LOW) / (KNOTS - 1)
-_LEAST = -600.0  # log of the shortest time
 
 
 def _hazards() -> FloatArray:

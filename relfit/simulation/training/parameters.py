@@ -24,6 +24,7 @@ from relfit.simulation.engine.repair_stages import HISTORIES, Probabilities, lis
 from relfit.simulation.training.calibrated_keys import SCOPES, calibrated_values
 
 DAY = 1440.0
+_KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
 def _converted(value: object, convert: Callable[[str], float], remedy: str) -> Any:
@@ -369,9 +370,6 @@ def training_parameters(
     params = TrainingParameters(**{**calibrated_values(known, own), **own})
     params._calibrated, params._own = known, frozenset(own)
     return params
-
-
-_KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
 def read_training(path: str | Path, **others: object) -> TrainingParameters:
