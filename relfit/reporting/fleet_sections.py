@@ -41,11 +41,11 @@ def steady(m: ReportData) -> Section | str:
         frame[name] = frame[name].dt.strftime("%Y-%m-%d")
     note = ""
     since = sum(period.failures for period in points.periods[points.stable :])
-    if m.chosen.name not in ("all", "given") and since != m.failures:
-        note = (
-            f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not "
-            f"{since:,}: they join this period's records alone, without what began while its node was down."
-        )
+    if m.model.result is not None and m.chosen.name not in ("all", "given") and since != m.failures:
+        joined = len(m.model.result.found.table)  # by the pauses of this period, not of all
+        note = f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not {since:,}: "
+        nested = f"; {joined - m.failures:,} began while their node was down" if joined > m.failures else ""
+        note += f"records of this period alone join to {joined:,}{nested}."
     table = Table(
         "periods",
         "Periods of the rate",
