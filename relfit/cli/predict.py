@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -61,6 +61,7 @@ class FleetOptions:
 
         if self.missing is not None:
             checked.choice("--missing", self.missing, ("error", "drop", "pool"))
+        from relfit.base.text import count
         from relfit.base.units import instant
         from relfit.cli.fits_file import is_fits_file
 
@@ -79,16 +80,22 @@ class FleetOptions:
         inside = moment is not None and log.window.start < moment < log.window.end
         log = log.between(None, moment) if inside else log
         chosen = reading.study(log).period
-        nodes = rf.system_from_log(
-            log,
-            self.at,
-            nodes=names,
-            period=chosen,
-            first=reading.first,
-            families=families,
-            family=self.family,
-            missing=self.missing or "pool",
-        )
+        try:
+            nodes = rf.system_from_log(
+                log,
+                self.at,
+                nodes=names,
+                period=chosen,
+                first=reading.first,
+                families=families,
+                family=self.family,
+                missing=self.missing or "pool",
+            )
+        except DataError:
+            if k is not None and names is None and k > log.n_nodes:  # more nodes make no answer either
+                listed = count(log.n_nodes, "node")
+                raise ArgumentError(f"--k {k} of {listed}", remedy="list all nodes with --population") from None
+            raise
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
         if k is not None and np.size(ages) == k <= nodes.n_nodes:

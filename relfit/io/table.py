@@ -145,7 +145,9 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         rejections.reject(far, "ends beyond the year 2250", columns.named("duration"))
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         end = end.fillna(from_length.astype(end.dtype))
-    rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
+    turned = (end < start).to_numpy()
+    exchanged = ": are start and end exchanged?" if 2 * turned.sum() > turned.size and "duration" not in columns else ""
+    rejections.reject(turned, f"ends before it starts{exchanged}", columns.named("end", "duration"))
     cause, detail = columns.category("cause"), columns.category("detail")
     same = {"system": system, "end": end, "scope": scope, "cause": cause if "cause" in columns else detail}
     reject_repeated(columns, node, start, same, failing)
