@@ -138,8 +138,8 @@ def _earlier(m: ReportData) -> str:
     if points is None or points.status != "ok" or not points.stable or m.chosen.name in ("all", "given"):
         return ""
     before, first = points.periods[points.stable - 1], points.stable == 1
-    text = f", {number(_WEEK * before.failures / before.hours)} {'' if first else f'in the {duration(before.hours)} '}before"
-    return text if m.firm("steady") else ""
+    when = "before" if first else f"in the {duration(before.hours)} before"
+    return f", {number(_WEEK * before.failures / before.hours)} {when}" if m.firm("steady") else ""
 
 
 def _others(m: ReportData) -> str:

@@ -42,8 +42,8 @@ def steady(m: ReportData) -> Section | str:
     note = ""
     since = sum(period.failures for period in points.periods[points.stable :])
     if m.model.result is not None and m.chosen.name not in ("all", "given") and since != m.failures:
-        joined = len(m.model.result.found.table)  # by the pauses of this period, not of all
-        note = f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not {since:,}: "
+        joined, day = len(m.model.result.found.table), points.stable_period.start  # by the pauses of this period alone
+        note = f"Other sections count {m.failures:,} incidents since {day:%Y-%m-%d}, not {since:,}: "
         nested = f"; {joined - m.failures:,} began while their node was down" if joined > m.failures else ""
         note += f"records of this period alone join to {joined:,}{nested}."
     table = Table(

@@ -192,7 +192,10 @@ def test_words_and_tables_on_the_terminal(
         (["incidents", "white", "--window", "-1h"], "--window '-1h' is negative"),
         (["plan", "checkpoint", "--mtbf", "20000h", "--save", "-3min"], "--save '-3min' is negative"),
         (["forecast", "white", "--horizon", "-30d"], "--horizon '-30d' is negative"),
-        (["plan", "spares", "--mtbf", "9000h", "--mttr", "9h", "--job", "64", "--blocking", "1"], "use 0.01 or the like"),
+        (
+            ["plan", "spares", "--mtbf", "9000h", "--mttr", "9h", "--job", "64", "--blocking", "1"],
+            "use 0.01 or the like",
+        ),
         (["incidents", "white", "--place", "shelf"], "no column 'shelf'"),
         (["incidents", "white", "--out", "x.txt"], "does not end in"),
     ],

@@ -220,8 +220,8 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(
     nested = alone - int(joined[1].replace(",", ""))
     assert nested > 0
     assert (
-        f"Other sections count {joined[1]} incidents since 1999-03-30, not {since:,}: records of this period alone join "
-        f"to {alone:,}; {nested} began while their node was down." in text
+        f"Other sections count {joined[1]} incidents since 1999-03-30, not {since:,}: records of this period alone "
+        f"join to {alone:,}; {nested} began while their node was down." in text
     )
 
 

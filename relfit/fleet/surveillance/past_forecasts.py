@@ -71,7 +71,9 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
             "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
             "System": latest["system"],
             "Days": (latest["horizon_hours"] / 24.0).map(number),
-            "Incidents forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")],
+            "Incidents forecast": [
+                _limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")
+            ],
             "Incidents seen": latest["happened"].astype(int),
             "Inside": inside[latest.index].map({True: "yes", False: "no"}),
         }

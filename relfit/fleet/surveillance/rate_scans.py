@@ -225,9 +225,7 @@ def _scatter(past: _Past, reference: int = REFERENCE) -> list[FloatArray]:
     return out
 
 
-def _over(
-    scatter: list[FloatArray], at: IntArray, window: int, rows: slice, reference: int = REFERENCE
-) -> FloatArray:
+def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice, reference: int = REFERENCE) -> FloatArray:
     """Relative variance beyond Poisson of a count over a window, and of the reference before it."""
     of_window = [each[rows, at] * min(scale / window, 1.0) for scale, each in zip(_SCALES, scatter, strict=True)]
     length = np.clip(at, 1, reference)
