@@ -127,7 +127,7 @@ def probability(option: str, value: float) -> float:
     0.01
     """
     if not 0.0 < value < 1.0:
-        usual = "0.05" if option == "--alpha" else "0.95"
+        usual = {"--alpha": "0.05", "--blocking": "0.01"}.get(option, "0.95")
         hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
         raise ArgumentError(f"{option} {value:g} is not between 0 and 1", remedy=hint)
     return value
@@ -149,7 +149,9 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
     except ArgumentError as error:
         value = float("nan")
         remedy = str(error.remedy) if "," in text else remedy
-    if not 0.0 <= value < float("inf"):
+    if value < 0.0:
+        raise ArgumentError(f"{option} {text!r} is negative", remedy="give a time above zero, as 20h")
+    if not value < float("inf"):
         raise ArgumentError(f"{option} {text!r} is not a duration", remedy=remedy)
     if positive and value == 0.0:
         raise ArgumentError(f"{option} {text!r} is zero", remedy="give a time above zero, as 20h")

@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, DataError
 from relfit.base.text import count, interval, number
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
@@ -78,7 +78,13 @@ class FleetOptions:
         log = log.between(None, moment) if inside else log
         chosen = reading.study(log).period
         how: dict[str, Any] = {"families": families, "family": self.family, "missing": self.missing or "pool"}
-        nodes = rf.system_from_log(log, self.at, nodes=names, period=chosen, first=reading.first, **how)
+        try:
+            nodes = rf.system_from_log(log, self.at, nodes=names, period=chosen, first=reading.first, **how)
+        except DataError:
+            if k is not None and names is None and k > log.n_nodes:  # more nodes make no answer either
+                remedy = "list all nodes with --population"
+                raise ArgumentError(f"--k {k} of {count(log.n_nodes, 'node')}", remedy=remedy) from None
+            raise
         model = rf.fleet_model(log, chosen, at=self.at if words and self.at else "now", first=reading.first)
         notes = _in_repair(model, log.systems) if names is None else []
         if k is not None and np.size(ages) == k <= nodes.n_nodes:

@@ -41,6 +41,16 @@ _OUTPUTS = (
     "servers_retired",
     "avg_run",
 )
+_NAMES = {
+    "total_training_time": "total time (h)",
+    "avg_run": "average run (min)",
+    "etr": "effective training ratio",
+    "total_failures": "server failures",
+    "successful_repairs": "repairs that cure",
+    "failed_repairs": "repairs without cure",
+    "standby_swaps": "standbys that took over",
+}
+_CURE = "A repair without cure leaves a bad server bad; a good one was good before it, and works again."
 _MORE = "--details shows all outputs; --out FILE writes them."
 
 
@@ -236,13 +246,12 @@ def training(
         return
     findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
     table = output.table(_shown(result, list(result.outputs.index) if details else list(_OUTPUTS)))
-    output.print_lines([*findings, "", *table, *([] if details else [_MORE]), *written])
+    output.print_lines([*findings, "", *table, _CURE if details else _MORE, *written])
 
 
 def _shown(result: TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
     """Some outputs; the total time in hours, parts of it in minutes."""
     table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
-    names = {"total_training_time": "total time (h)", "avg_run": "average run (min)", "etr": "effective training ratio"}
     table.loc["total_training_time"] /= 60.0
     units = {name: f" ({unit})" for name, unit in result.units.items()}
-    return table.rename(index=lambda name: names.get(name, name.replace("_", " ") + units.get(name, ""))).reset_index()
+    return table.rename(index=lambda name: _NAMES.get(name, name.replace("_", " ") + units.get(name, ""))).reset_index()

@@ -149,7 +149,9 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         _not_to_come(columns, content, start, from_length)
         end = end.fillna(from_length.astype(end.dtype))
-    rejections.reject((end < start).to_numpy(), "ends before it starts", columns.named("end", "duration"))
+    turned = (end < start).to_numpy()
+    exchanged = ": are start and end exchanged?" if 2 * turned.sum() > turned.size and "duration" not in columns else ""
+    rejections.reject(turned, f"ends before it starts{exchanged}", columns.named("end", "duration"))
     cause, detail = columns.category("cause"), columns.category("detail")
     same = {"system": system, "end": end, "scope": scope, "cause": cause if "cause" in columns else detail}
     _reject_repeated(columns, node, start, same, failing)

@@ -113,7 +113,7 @@ def _sentence(m: ReportData) -> str:
     hours, when = _before(m)
     before = f"; {number(_WEEK / hours)} {when}" if np.isfinite(hours) else f"; never {when}"
     each, earlier = ", each of one node or more" if what == "machine" else "", _earlier(m)
-    before += f", {number(earlier)} before" if earlier is not None and np.isfinite(hours) else ""
+    before += earlier if np.isfinite(hours) else ""
     if np.isfinite(hours):
         before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
     limits_of_week = f"({number(low)}-{number(high)} over the next 90 days)"
@@ -121,13 +121,14 @@ def _sentence(m: ReportData) -> str:
     return f"{as_of} {limits_of_week}{each}{before}."
 
 
-def _earlier(m: ReportData) -> float | None:
-    """Incidents per week in the period before the one used, where the rate changed between them."""
+def _earlier(m: ReportData) -> str:
+    """Incidents per week in the period before the one used, where the rate changed between them, with its length."""
     points = m.change_points.result
     if points is None or points.status != "ok" or not points.stable or m.chosen.name in ("all", "given"):
-        return None
-    before = points.periods[points.stable - 1]
-    return _WEEK * before.failures / before.hours if m.firm("steady") else None
+        return ""
+    before, first = points.periods[points.stable - 1], points.stable == 1
+    when = "before" if first else f"in the {duration(before.hours)} before"
+    return f", {number(_WEEK * before.failures / before.hours)} {when}" if m.firm("steady") else ""
 
 
 def _others(m: ReportData) -> str:

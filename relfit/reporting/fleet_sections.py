@@ -42,10 +42,10 @@ def steady(m: ReportData) -> Section | str:
     note = ""
     since = sum(period.failures for period in points.periods[points.stable :])
     if m.chosen.name not in ("all", "given") and since != m.failures:
-        note = (
-            f"Other sections count {m.failures:,} incidents since {points.stable_period.start:%Y-%m-%d}, not "
-            f"{since:,}: they join this period's records alone, without what began while its node was down."
-        )
+        joined, day = len(m.model.needed.found.table), points.stable_period.start  # by the pauses of this period alone
+        note = f"Other sections count {m.failures:,} incidents since {day:%Y-%m-%d}, not {since:,}: "
+        nested = f"; {joined - m.failures:,} began while their node was down" if joined > m.failures else ""
+        note += f"records of this period alone join to {joined:,}{nested}."
     rate = f"rate: per {points.stable_period.per}; limits: {interval_head(m.level)}"
     table = Table(
         "periods",

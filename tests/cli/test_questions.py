@@ -189,7 +189,13 @@ def test_words_and_tables_on_the_terminal(
         (["trend", "white", "--level", "100"], "use 0.95 or the like"),
         (["trend", "white", "--plot", "x.gif"], ".png or .svg or .pdf"),
         (["trend", "white", "--plot", "absent/x.png"], "there is no folder"),
-        (["incidents", "white", "--window", "-1h"], "--window '-1h' is not a duration"),
+        (["incidents", "white", "--window", "-1h"], "--window '-1h' is negative"),
+        (["plan", "checkpoint", "--mtbf", "20000h", "--save", "-3min"], "--save '-3min' is negative"),
+        (["forecast", "white", "--horizon", "-30d"], "--horizon '-30d' is negative"),
+        (
+            ["plan", "spares", "--mtbf", "9000h", "--mttr", "9h", "--job", "64", "--blocking", "1"],
+            "use 0.01 or the like",
+        ),
         (["incidents", "white", "--place", "shelf"], "no column 'shelf'"),
         (["incidents", "white", "--out", "x.txt"], "does not end in"),
     ],
@@ -198,6 +204,15 @@ def test_mistakes_are_one_line(
     arguments: list[str], words: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert words in complaint(capsys, *arguments)
+
+
+def test_more_nodes_than_the_log_has_are_said_before_their_failures(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a log of one failure `nothing failed under observation` was said."""
+    (here / "one.csv").write_text("node,start,end\na,2024-11-02 04:37,2024-11-04 02:44\n", encoding="utf-8")
+    assert "--k 2 of 1 node; " in complaint(capsys, "system", "one.csv", "--k", "2")
+    assert "nothing failed under observation" in complaint(capsys, "system", "one.csv", "--k", "1")
 
 
 HARD: dict[str, str] = {

@@ -35,6 +35,7 @@ def write(tmp_path, data: bytes | str):
         (b"node,node,start\na,a,2024-01-01\n", "two columns are called"),
         (b"node,start\n" + b"x" * 10_000_000, "longer than a million"),
         (b"node,start\na,never\n", "every row was rejected"),
+        (b"node,start,end\na,2024-01-02,2024-01-01\n", "'end': ends before it starts: are start and end exchanged"),
     ],
 )
 def test_files_that_are_no_log(tmp_path, data, message):

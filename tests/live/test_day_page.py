@@ -99,6 +99,7 @@ def test_past_forecasts_are_listed_with_their_days() -> None:
         ["1", "100 %", "50 %"],
         ["7", "0 %", "80 %"],
     ]
+    assert list(tables["The last"])[3:5] == ["Incidents forecast", "Incidents seen"]
     assert tables["The last"].to_numpy().tolist() == [
         ["2001-01-02", "s", "7", "5 (2-8)", 9, "no"],
         ["2001-01-01", "s", "1", "2 (1-4)", 3, "yes"],

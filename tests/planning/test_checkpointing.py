@@ -12,6 +12,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 
 from relfit.base.errors import ArgumentError, DataError
+from relfit.base.text import duration
 from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, Weibull
 from relfit.fleet.calibration import Parameters, ScopeFailures
 from relfit.fleet.calibration.schema import Check
@@ -492,6 +493,13 @@ def test_where_first_order_formulas_see_no_progress(mtbf: float, told: bool) -> 
     # a save of 2 h and failures 4 h apart: Young's interval is 4 h, its first-order waste 2/4 + 4/8, all of the time
     text = " ".join(plan_checkpoints(mtbf, costs(2.0)).findings)
     assert ("need failures more than 4 hours apart" in text) == told
+    assert (f"; the job's come every {duration(mtbf)}." in text) == told
+
+
+@pytest.mark.parametrize(("restore", "told"), [(0.0, True), (0.1, False)])
+def test_a_restore_that_takes_no_time_is_said(restore: float, told: bool) -> None:
+    plan = plan_checkpoints("5000h", Checkpoint(save="5min", restore=restore), nodes=200)
+    assert plan.premise.endswith(", and a restore that takes no time:") == told
 
 
 @pytest.mark.parametrize(("wait", "told"), [(2.0, False), (2.009, False), (2.011, True), (3.0, True)])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
+from relfit.base.text import percent
 from relfit.cli.app import main
 from relfit.fleet.calibration import Parameters, write_parameters
 from relfit.planning import plan_spares
@@ -87,3 +88,29 @@ def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
         plan_spares("1h", 2, 0.001, repair="1000h")
     assert main(["plan", "spares", "--mtbf", "5000h", "--mttr", "24h"]) == 2
     assert "--job is missing" in capsys.readouterr().err
+
+
+def test_where_a_few_more_spares_change_little_is_said() -> None:
+    """8 spares for 512 nodes: 7 to 15 all waited about 0.97 %, as one rack of 16 makes so much; 16 help."""
+    fleet = {"nodes": 1008, "racks": 63}
+    params = Parameters(
+        mtbf={"node": "6156h", "rack": "10336h"}, mttr={"mean": 20, "node": 20, "rack": 3.1}, fleet=fleet
+    )
+    plan = plan_spares(params, 512)
+    rows = plan.table.set_index("spares")["waiting"]
+    below = rows[rows < 0.9 * plan.waiting]
+    assert plan.helps == below.index[0] == rows.index[-1] == 16
+    assert rows[plan.helps - 1] > 0.9 * plan.waiting
+    said = (
+        f"Racks that go down at once make {percent(rows[15])}: more spares help only from 16 on ({percent(rows[16])})."
+    )
+    assert said in plan.findings
+    alone = plan_spares("6156h", 512, repair="20h")
+    assert (alone.helps, len(alone.table)) == (0, 7)
+    assert not any("more spares help" in text for text in alone.findings)
+
+
+def test_a_wait_just_above_the_limit_is_not_shown_as_the_limit() -> None:
+    plan = plan_spares("5000h", 128, 0.0248, repair="24h")  # 2 spares: 2.5 %
+    assert (plan.spares, percent(plan.table.set_index("spares").loc[2, "waiting"])) == (3, "2.5 %")
+    assert plan.headline.endswith("with one fewer a little more.")

@@ -319,3 +319,13 @@ def test_a_horizon_is_at_least_a_week_a_month_a_quarter_and_a_year_within_it(day
 
     cumulative(over, 24.0 * days)
     assert sorted(hours) == [24.0 * day for day in asked]
+
+
+def test_sums_of_sizes_have_the_moments_of_a_compound_count():
+    """Poisson counts of mean 6 of the sizes 1 and 4, as often: the mean 6 * 2.5, the variance 6 * 8.5."""
+    comes = counts([6.0], [6.0]).of_sizes(2.5, 8.5)
+    drawn = np.random.default_rng(0)
+    sums = [drawn.choice([1.0, 4.0], number).sum() for number in drawn.poisson(6.0, 40_000)]
+    assert (comes.expected, comes.variance_of_outcome) == (15.0, pytest.approx(51.0))
+    assert np.mean(sums) == pytest.approx(15.0, rel=0.02)
+    assert np.var(sums) == pytest.approx(51.0, rel=0.04)

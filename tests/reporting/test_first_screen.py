@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.reporting.first_screen import fleet_summary
+from relfit.reporting.first_screen import _earlier, fleet_summary
 from relfit.reporting.report_data import ReportData
 from tests.backtesting.test_growing_fleet import fleet
 from tests.reporting.logs import log_of
@@ -82,3 +83,15 @@ def test_a_grown_fleet_has_its_incidents_per_node_year(grown: bool) -> None:
     screen = fleet_summary(ReportData(rf.Study(fleet(grown=grown), "all"), FAMILIES))
     assert ("200 of 200 nodes in service" in screen.sentence) == grown
     assert ("by 150 nodes, now 200" in screen.cards[0].detail) == grown
+
+
+@pytest.mark.parametrize(("stable", "said"), [(1, ", 47.9 before"), (2, ", 47.9 in the 32 days before"), (0, "")])
+def test_the_former_rate_has_its_length_where_the_log_is_longer(stable: int, said: str) -> None:
+    """LANL 18: 47.9 incidents a week were 219 in 32 days, of a log with eight months before."""
+    periods = [SimpleNamespace(failures=219, hours=32 * 24.0)] * 3
+    m: Any = SimpleNamespace(
+        change_points=SimpleNamespace(result=SimpleNamespace(status="ok", stable=stable, periods=periods)),
+        chosen=SimpleNamespace(name="stable"),
+        firm=lambda name: name == "steady",
+    )
+    assert _earlier(m) == said

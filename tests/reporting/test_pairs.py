@@ -125,7 +125,7 @@ def check(page: str) -> list[str]:
         wait = one[0] * ((100.0 - spared[1]) / (100.0 - spared[0]) - 1.0)
         assert 0.6 < wait / back[0] < 1.6, (wait, back[0])
         done.append("wait for a repair, with and without spares")
-    change = numbers(r"; N since [A-Z][a-z]+ \d{4}, N before", page)
+    change = numbers(r"; N since [A-Z][a-z]+ \d{4}, N (?:in the [\d.]+ [a-z]+ )?before", page)
     steps = numbers(r"before that the rate was N times that", page)
     if change and steps:
         assert change[1] / change[0] == pytest.approx(steps[0], rel=0.04)  # two digits; joined period by period

@@ -177,3 +177,27 @@ def test_weeks_in_which_all_fail_more_often_are_not_nodes_that_fail_together() -
         log = log_of(instants("weeks", rng), rng)
         said += bool(cofailures(log, n_resamples=99).depends)
     assert said <= 1
+
+
+@pytest.mark.parametrize("infant", [True, False])
+def test_uneven_weeks_of_new_nodes_are_told_from_those_of_all(infant: bool) -> None:
+    """Good and bad weeks were told of all, where a new batch failed four times as often in its first months.
+
+    Where all nodes have bad weeks, the new ones are not named.
+    """
+    rng, days, since = np.random.default_rng(1), 720, 450
+    new = np.arange(400) >= 250
+    age = (np.arange(days) - since)[:, None] * new
+    rate = 0.006 * np.where(new & (age >= 0), 1.0 + (3.0 * np.exp(-age / 60.0) if infant else 0.5), ~new)
+    if not infant:
+        rate = rate * np.repeat(rng.gamma(4.0, 0.25, 1 + days // 7), 7)[:days, None]
+    day, node = np.nonzero(rng.random(rate.shape) < rate)
+    hour = np.sort(24.0 * day + rng.uniform(0.0, 20.0, day.size))
+    events = [{"node": f"n{i}", "start": t, "end": t + 0.1} for t, i in zip(hour, node, strict=True)]
+    nodes = [{"node": f"n{i}", "entered": 24.0 * since if new[i] else 0.0} for i in range(400)]
+    points = rf.screening.change_points(make_log(events, nodes, window=(0.0, 24.0 * days)))
+    assert points.uneven > 1.0
+    young = rate[:, new].sum() / (new.sum() * (days - since)) / (rate[:, ~new].sum() / ((~new).sum() * days))
+    assert ("of nodes in their first year" in points.finding) == infant
+    if infant:
+        assert points.first_year == pytest.approx(young, rel=0.1)

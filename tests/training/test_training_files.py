@@ -12,6 +12,7 @@ import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.text import number
 from relfit.cli.app import main
 from relfit.fleet.calibration import Mttr, Parameters, write_parameters
 from relfit.fleet.calibration.schema import Fleet
@@ -261,7 +262,10 @@ def test_standbys_that_there_cannot_be_are_said(tmp_path: Path, capsys: pytest.C
     assert said in brief
     assert "stall time" not in brief
     assert main(["simulate", "training", str(path), "--runs", "2", "--details"]) == 0
-    assert "total stall time (min)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "total stall time (min)" in shown
+    assert all(name in shown for name in ("server failures", "repairs that cure", "repairs without cure"))
+    assert "A repair without cure leaves a bad server bad" in " ".join(shown.split())
 
 
 def test_racks_are_as_large_as_the_calibrated_ones() -> None:
@@ -277,6 +281,8 @@ def test_racks_are_as_large_as_the_calibrated_ones() -> None:
     assert run.trace is not None
     struck = run.trace[run.trace["after"] == "rack_down"].groupby(["replication", "minute"]).size()
     assert set(struck) == {2, 3}
+    of_job = run.outputs.loc["rack_failures", "mean"]
+    assert f"server failures (0 systematic), {number(of_job)} rack failures, " in " ".join(run.findings)
     assert struck.mean() == pytest.approx(2.4, abs=0.1)
     for own, size in (({}, 16), ({"rack_size": 4}, 4)):
         params = training_parameters({**keys, **own}, calibrated=known)

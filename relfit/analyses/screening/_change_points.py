@@ -12,6 +12,7 @@ be steady. Periods whose rates differ too little to matter are joined.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,16 @@ from relfit.base.arrays import Duration, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.poisson import poisson_interval
-from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import watched_of
+from relfit.log.outages import Watched, watched_of
 from relfit.log.tables import made_once, places_of_pairs
 
 _SHORTEST = 720.0  # hours of a period
 _SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
 _LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.analyses.independence.thresholds`
+_YEAR = round(HOURS_PER_YEAR * NANOSECONDS_PER_HOUR)  # the first one of a node
+_YOUNG = 1.25  # times the rate of older nodes, from which those in their first year are named
 _MOST_DRAWN = 100_000  # failures of a random log; of more, those of some of the nodes
 
 
@@ -122,7 +125,7 @@ def change_points(
     smallest = max(1, min(round(_SHORTEST / (log.window.hours / count)), count // 10))
     total = int(counts.sum())
     dispersion = segmentation.excess(counts, exposure, smallest)
-    strongest, uneven = np.nan, (np.nan, np.nan)
+    strongest, uneven, first_year = np.nan, (np.nan, np.nan), np.nan
     if total < FEWEST or exposure.sum() <= 0.0:
         cuts = np.array([0, count], dtype=np.int64)
         used = np.nan
@@ -160,6 +163,10 @@ def change_points(
             dispersion = month
             cuts = cut_for(dispersion)
         uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
+        if uneven[1] > 1.0 and countable:
+            older = _of_older(nodes, when, owner, edges)
+            even = np.isnan(_uneven(*older, cuts, by_chance, spans, edges, alpha)[0])
+            first_year = _times_older(older, counts, exposure) if even else np.nan
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -179,7 +186,7 @@ def change_points(
     periods = tuple(Period(*values) for values in each)
     bins, status = (edges, counts, exposure), "ok" if total >= FEWEST else "too_few"
     tested = of, used, dispersion, strongest, level
-    return ChangePoints(periods, stable, *tested, *bins, status, least_change, unwatched, *uneven)
+    return ChangePoints(periods, stable, *tested, *bins, status, least_change, unwatched, *uneven, first_year)
 
 
 def stable_period(log: FailureLog, **options: Any) -> Period:
@@ -205,6 +212,25 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
     inside = (place >= 0) & (place < edges.size - 1)
     inside[inside] &= exposure[place[inside]] > 0.0
     return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
+
+
+def _of_older(nodes: Watched, when: IntArray, owner: IntArray, edges: IntArray) -> tuple[IntArray, FloatArray]:
+    """Failures and node-hours in each bin, without the first year of nodes that are known to have joined."""
+    joined = nodes.entered_known & (nodes.entered > edges[0])
+    begun = np.where(joined, np.minimum(nodes.entered + _YEAR, nodes.left), nodes.entered)
+    exposure = np.diff(replace(nodes, entered=begun).hours_until(edges))
+    old = when >= np.append(begun, edges[0])[owner]
+    return _counts(when[old], edges, exposure)[0], exposure
+
+
+def _times_older(older: tuple[IntArray, FloatArray], counts: IntArray, exposure: FloatArray) -> float:
+    """Failure rate in the first year over that of `older`; NaN if not clearly higher, or if the older had too few."""
+    number, time = int(older[0].sum()), float(older[1].sum())
+    others, rest = int(counts.sum()) - number, float(exposure.sum()) - time
+    if 2 * number < counts.sum() or not rest > 0.0:
+        return float("nan")
+    ratio = (others / rest) / (number / time)
+    return ratio if ratio >= _YOUNG else float("nan")
 
 
 def _uneven(

@@ -107,6 +107,9 @@ class ChangePoints(Result):
     uneven_hours, uneven : float
         Span in hours, a week or a month, over which counts vary most beyond those of a fleet with the periods' rates,
         and by how many times; NaN where over neither.
+    first_year : float
+        Failure rate of nodes in their first year over that of the others, if these alone show no such variation; NaN if
+        they do, or where no node is known to have joined.
     """
 
     periods: tuple[Period, ...]
@@ -124,6 +127,7 @@ class ChangePoints(Result):
     unwatched: int
     uneven_hours: float = np.nan
     uneven: float = np.nan
+    first_year: float = np.nan
 
     _not_in_json = ("edges", "counts", "exposure")
 
@@ -169,7 +173,9 @@ class ChangePoints(Result):
         """What is found of a log of one period, in a few words."""
         if self.uneven > 1.0:
             spells = "weeks" if self.uneven_hours < _MONTH else "months"
-            return f"no sudden change of the failure rate is found, but good and bad {spells}"
+            young = f" of nodes in their first year, which fail {number(self.first_year)} times as often as others"
+            why = young if self.first_year > 1.0 else ""
+            return f"no sudden change of the failure rate is found, but good and bad {spells}{why}"
         return "no sudden change of the failure rate is found"
 
     @property

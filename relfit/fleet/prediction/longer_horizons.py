@@ -43,10 +43,10 @@ class Cumulative(Prediction):
         """The smallest value that is not exceeded with probability `p`: the largest over the horizons."""
         return max(super().quantile(p), *(one.quantile(p) for one in self.shorter))
 
-    def times(self, factor: float) -> Cumulative:
-        """Prediction of a count whose level is `factor` times as high over each horizon."""
-        scaled = super().times(factor)
-        return Cumulative(**{**vars(scaled), "shorter": tuple(one.times(factor) for one in self.shorter)})
+    def of_sizes(self, mean: float, square: float) -> Cumulative:
+        """Prediction of the sum of the sizes of so many over each horizon."""
+        sums = super().of_sizes(mean, square)
+        return Cumulative(**{**vars(sums), "shorter": tuple(one.of_sizes(mean, square) for one in self.shorter)})
 
     def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Random levels and outcomes of shape (size,), raised in order to those over shorter horizons."""

@@ -119,9 +119,12 @@ class Prediction:
 
     def times(self, factor: float) -> Prediction:
         """Prediction of a count whose level is `factor` times as high, with the same scatter relative to it."""
-        mean = factor * self.mean
-        variance = mean + factor**2 * (self.variance - self.mean)
-        return replace(self, mean=mean, variance=variance, of_level=factor**2 * self.of_level)
+        return self.of_sizes(factor, factor)
+
+    def of_sizes(self, mean: float, square: float) -> Prediction:
+        """Prediction of the sum of the sizes of so many, from the mean of a size and of its square."""
+        variance = square * self.mean + mean**2 * (self.variance - self.mean)
+        return replace(self, mean=mean * self.mean, variance=variance, of_level=mean**2 * self.of_level)
 
     def _share_at(self, p: float) -> float:
         """The share that is not exceeded with probability `p`."""

@@ -2,7 +2,8 @@
 
 Windows of one day to sixteen weeks are compared with the 365 days before them (a generalised likelihood-ratio scan over
 the time of the change). The expected count is gamma-Poisson: its variance includes the uncertainty of the past rate and
-the past scatter of days, weeks and months. An increase in the rest of the system is not attributed to a part.
+the past scatter of days, weeks and months. An increase in the rest of the system, over the year or the last eight weeks
+before the window, is not attributed to a part.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ def scan_rates(
     scatter = _scatter(own)
     before = None if prior is None else _Past.of(*(np.broadcast_to(each, counts.shape) for each in prior))
     others = None if rest is None else _Past.of(*rest)
-    of_others = None if others is None else _scatter(others)
+    of_others = None if others is None else {days: _scatter(others, days) for days in (REFERENCE, LEAST_REFERENCE)}
     seen_since = _seen_since(counts if rest is None else counts + rest[0])
 
     def look(window: int, rows: slice) -> tuple[FloatArray, ...]:
@@ -133,7 +134,7 @@ def scan_rates(
             rate = shape / (past_units + _ALIKE / typical)
         mean = rate * units
         if others is not None and of_others is not None:
-            mean = mean * _excuse(others, of_others, t, window, rows)
+            mean = mean * np.maximum.reduce([_excuse(others, *each, t, window, rows) for each in of_others.items()])
         variance = 1.0 / shape + _over(scatter, t - window, window, rows)
         usable = (units > 0.0) & (seen_since[rows, t - window] >= LEAST_REFERENCE)
         usable &= (past_units > 0.0) | (before is not None)
@@ -168,9 +169,11 @@ class _Past:
         zero = np.zeros((counts.shape[0], 1))
         return cls(*(np.hstack([zero, np.cumsum(each, axis=1)]) for each in (counts, exposure)))
 
-    def window(self, t: IntArray, window: int, rows: slice) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def window(
+        self, t: IntArray, window: int, rows: slice, reference: int = REFERENCE
+    ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """Counts and exposure of windows that end at `t`, and of the reference before each, of some streams."""
-        begin, first = t - window, np.maximum(t - window - REFERENCE, 0)
+        begin, first = t - window, np.maximum(t - window - reference, 0)
         count, units = self.count[rows], self.units[rows]
         return (
             count[:, t] - count[:, begin],
@@ -190,8 +193,8 @@ def _tail(seen: FloatArray, mean: FloatArray, variance: FloatArray, usable: Bool
     return p
 
 
-def _scatter(past: _Past) -> list[FloatArray]:
-    """Relative variance beyond Poisson of daily, weekly and monthly counts in the year before each day."""
+def _scatter(past: _Past, reference: int = REFERENCE) -> list[FloatArray]:
+    """Relative variance beyond Poisson of daily, weekly and monthly counts in the reference before each day."""
     out = []
     size = past.count.shape[1]
     for scale in _SCALES:
@@ -202,7 +205,7 @@ def _scatter(past: _Past) -> list[FloatArray]:
         each_sum = (count**2, count * units, units**2, units)
         sums = [np.pad(np.cumsum(each, axis=1), ((0, 0), (scale, 0))) for each in each_sum]
         t = np.arange(size)
-        first = np.maximum(t - REFERENCE, 0)
+        first = np.maximum(t - reference, 0)
         rate = (past.count - past.count[:, first]) / np.maximum(past.units - past.units[:, first], 1e-9)
         squares, both, square, total = (each - each[:, np.minimum(first + scale - 1, t)] for each in sums)
         bins = np.maximum((t - first) / scale, 1.0)
@@ -219,19 +222,25 @@ def _scatter(past: _Past) -> list[FloatArray]:
     return out
 
 
-def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice) -> FloatArray:
+def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice, reference: int = REFERENCE) -> FloatArray:
     """Relative variance beyond Poisson of a count over a window, and of the reference before it."""
     of_window = [each[rows, at] * min(scale / window, 1.0) for scale, each in zip(_SCALES, scatter, strict=True)]
-    length = np.clip(at, 1, REFERENCE)
+    length = np.clip(at, 1, reference)
     of_past = [each[rows, at] * (scale / length) for scale, each in zip(_SCALES, scatter, strict=True)]
     return np.asarray(np.max(of_window, axis=0) + np.max(of_past, axis=0))
 
 
-def _excuse(others: _Past, scatter: list[FloatArray], t: IntArray, window: int, rows: slice) -> FloatArray:
-    """Factor by which the rest of the system has significantly increased in the window, else 1."""
-    seen, units, past, past_units = others.window(t, window, rows)
+def _excuse(
+    others: _Past, reference: int, scatter: list[FloatArray], t: IntArray, window: int, rows: slice
+) -> FloatArray:
+    """Factor by which the rest of the system has significantly increased in the window, else 1.
+
+    A rest whose rate has fallen, as that of a batch after its first months, is above its rate of the last weeks long
+    before it is above that of the year.
+    """
+    seen, units, past, past_units = others.window(t, window, rows, reference)
     mean = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
-    spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window, rows)))
+    spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window, rows, reference)))
     return np.asarray(np.maximum(np.where(mean > 0.0, (seen - _SURE * spread) / np.maximum(mean, 1e-9), 1.0), 1.0))
 
 

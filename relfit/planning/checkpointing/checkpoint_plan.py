@@ -173,7 +173,7 @@ class CheckpointPlan(Plan, kw_only=True):
         if self.mtbf <= self.least_mtbf and self.status == "ok":
             remarks.append(
                 f"The first-order formulas see no progress here: they need failures more than "
-                f"{duration(self.least_mtbf)} apart."
+                f"{duration(self.least_mtbf)} apart; the job's come every {duration(self.mtbf)}."
             )
         remarks += [] if self.two_levels is None else [self.two_levels.headline]
         if self.two_level_limits is not None:
@@ -296,7 +296,7 @@ def plan_checkpoints(
         n_draws=drawn,
         assumptions=_assumptions(life, source, drawn),
         extrapolated=beyond_fleet(getattr(source, "of", source), nodes),
-        premise=premise,
+        premise=premise if checkpoint.restore else f"{premise.rstrip(':')}, and a restore that takes no time:",
         checkpoint_every=best,
         waste=lost,
         every_limits=limits(bests, level),

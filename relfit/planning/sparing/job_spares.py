@@ -19,6 +19,7 @@ from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.planning.sparing.blocks import unavailability
 
 _AROUND = 3  # rows of the table on either side
+_FLAT = 0.9  # share of the wait above which more spares change little
 _MOST = 64  # spares beyond as many as the job has nodes
 _DRAWN = 200  # cases of nodes down computed at once
 _TAKES_OVER = "A spare takes over at once, and fails and is repaired like any node; all spares are in the job's system."
@@ -50,6 +51,8 @@ class SparesPlan(Plan):
         Share of the time in which the whole system is down, besides; NaN if not known.
     left_out : str
         The failures by the parameters that the plan does not count, in a sentence; "" without any.
+    helps : int
+        Where racks go down at once and a few more spares change little, the number from which on more do; else 0.
     """
 
     spares: int
@@ -61,6 +64,7 @@ class SparesPlan(Plan):
     table: pd.DataFrame
     system_down: float
     left_out: str
+    helps: int
 
     _frame: ClassVar[str] = "table"
 
@@ -74,14 +78,26 @@ class SparesPlan(Plan):
         text += f"for a node {percent(self.waiting)} of the time"
         if self.spares:
             fewer = self.table.loc[self.table["spares"] == self.spares - 1, "waiting"].iloc[0]
-            text += f", with one fewer {percent(float(fewer))}"
+            same = percent(float(fewer)) == percent(self.limit)  # above it, by less than is shown
+            text += f", with one fewer {'a little more' if same else percent(float(fewer))}"
         return f"{text}."
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """How long the whole system is down, which spares do not change; and what is left out."""
+        """From how many spares on more help; how long the whole system is down; and what is left out."""
         down = f"The whole system is down {percent(self.system_down)} of the time besides; spares in it do not help."
-        return tuple(filter(None, (down if self.system_down > 0.0 else "", self.left_out)))
+        return tuple(filter(None, (self._racks, down if self.system_down > 0.0 else "", self.left_out)))
+
+    @property
+    def _racks(self) -> str:
+        """What racks that go down at once leave to the spares, where a few more of these change little."""
+        if not self.helps:
+            return ""
+        rows = self.table.set_index("spares")["waiting"]
+        return (
+            f"Racks that go down at once make {percent(float(rows[self.helps - 1]))}: more spares help only from "
+            f"{self.helps} on ({percent(float(rows[self.helps]))})."
+        )
 
 
 def plan_spares(
@@ -132,7 +148,8 @@ def plan_spares(
         drawn = _Shares.of(source, repair, int(whole("n_draws", n_draws, 2)), rng)
         drawn = drawn if np.ptp(drawn.node) or np.ptp(drawn.rack) else None  # nothing is known of the uncertainty
     spares = int(_needed(case, size, highest)[0])
-    rows = np.arange(max(spares - _AROUND, 0), spares + _AROUND + 1)
+    helps = _helps(case, size, spares)
+    rows = np.arange(max(spares - _AROUND, 0), max(spares + _AROUND, helps) + 1)
     waits = np.array([case.waiting(size, int(s))[0] for s in rows])
     table = pd.DataFrame({"spares": rows, "nodes": size + rows, "waiting": waits})
     between = [limits(None if drawn is None else drawn.waiting(size, int(s)), level) for s in rows]
@@ -150,6 +167,7 @@ def plan_spares(
         table=table,
         system_down=case.system,
         left_out=case.left_out,
+        helps=helps,
         mtbf=case.mtbf,
         source=case.source,
         level=float(level),
@@ -254,3 +272,12 @@ def _needed(shares: _Shares, size: int, limit: float) -> FloatArray:
         if not np.isnan(needed).any():
             return needed
     raise ArgumentError(f"no number of spares keeps the wait at {limit:g} of the time", remedy="give a larger limit")
+
+
+def _helps(shares: _Shares, size: int, spares: int) -> int:
+    """The spares from which on the wait is clearly less than with so many; 0 without racks, or if two more do."""
+    waits = shares.waiting(size, spares)[0]
+    for more in range(1, int(shares.hit) + 1):
+        if shares.waiting(size, spares + more)[0] < _FLAT * waits:
+            return spares + more if more > 2 else 0
+    return 0

@@ -154,8 +154,14 @@ class TrainingSimulation(Result):
         times = self.replications[list(_TIME_NAMES.values())]
         shares = times.div(times.sum(axis=1), axis=0).mean()  # means of runs, as the ratio of the headline
         spent = ", ".join(f"{name} {percent(shares[key])}" for name, key in _TIME_NAMES.items() if shares[key] > 0.0)
+        wider = "".join(
+            f"{number(mean[f'{name}_failures'])} {name} failures, "
+            for name in ("rack", "cluster")
+            if mean[f"{name}_failures"] > 0.0
+        )
         events = (
-            f"{number(mean['total_failures'])} failures ({number(mean['systematic_failures'])} systematic), "
+            f"{number(mean['total_failures'])} {'server ' if wider else ''}failures "
+            f"({number(mean['systematic_failures'])} systematic), {wider}"
             f"{number(mean['host_selection_count'])} host selections, {number(mean['preemption_count'])} preemptions, "
             f"{number(mean['job_stall_count'])} stalls, {number(mean['servers_retired'])} servers retired"
         )
