@@ -184,7 +184,8 @@ class Tables:
     def attributes(self) -> tuple[str, ...]:
         """Columns beyond the standard ones, in events, population and lifetimes."""
         names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
-        return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
+        late = {"entry"} if self.lifetimes is not None else set[str]()  # the age from which lives were observed
+        return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE | late)
 
     @cached_property
     def unseen_nodes(self) -> int:

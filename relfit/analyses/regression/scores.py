@@ -10,11 +10,55 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 
 
-def cox_scores(durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Score residuals of the partial likelihood with Efron's ties, shape (n, k); they sum to its gradient."""
+def cox_scores(
+    durations: FloatArray,
+    observed: BoolArray,
+    matrix: FloatArray,
+    coefficients: FloatArray,
+    entry: FloatArray | None = None,
+) -> FloatArray:
+    """Score residuals of the partial likelihood with Efron's ties, shape (n, k); they sum to its gradient.
+
+    A row is at risk after its `entry`, from the start where there is none.
+    """
+    x, relative, failed, times, which, met, share = _risk_sets(durations, observed, matrix, coefficients, entry)
+    ties = np.bincount(which)
+    first = np.cumsum(ties) - ties
+    means = met[:, 1:] / met[:, :1]
+    rises = np.column_stack([np.ones(failed.size), means]) / met[:, :1]
+    cumulative = np.zeros((times.size + 1, rises.shape[1]))
+    cumulative[1:] = np.cumsum(np.add.reduceat(rises, first, axis=0), axis=0)
+    passed = cumulative[np.searchsorted(times, durations, side="right")]
+    if entry is not None:
+        passed -= cumulative[np.searchsorted(times, entry, side="right")]
+    passed[failed] -= np.add.reduceat(share * rises, first, axis=0)[which]
+    scores = -relative[:, None] * (x * passed[:, :1] - passed[:, 1:])
+    scores[failed] += x[failed] - (np.add.reduceat(means, first, axis=0) / ties[:, None])[which]
+    return scores
+
+
+def schoenfeld_residuals(
+    durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray, entry: FloatArray | None
+) -> FloatArray:
+    """Covariates of each failure less their mean at risk then, with Efron's ties, shape (failures, k), in row order."""
+    x, _, failed, _, which, met, _ = _risk_sets(durations, observed, matrix, coefficients, entry)
+    ties = np.bincount(which)
+    means = np.add.reduceat(met[:, 1:] / met[:, :1], np.cumsum(ties) - ties, axis=0) / ties[:, None]
+    residuals = np.zeros_like(x)
+    residuals[failed] = x[failed] - means[which]
+    return residuals[observed]
+
+
+def _risk_sets(
+    durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray, entry: FloatArray | None
+) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, IntArray, FloatArray, FloatArray]:
+    """Centred covariates and relative hazards of rows; rows that failed, in order of time; their times; at risk then.
+
+    Those at risk have the sums of relative hazards, and of these times the covariates, less Efron's shares of the tied.
+    """
     x = matrix - matrix.mean(axis=0)
     linear = x @ coefficients
     relative = np.exp(linear - linear.max())
@@ -22,20 +66,20 @@ def cox_scores(durations: FloatArray, observed: BoolArray, matrix: FloatArray, c
     order = np.argsort(durations, kind="stable")
     failed = order[observed[order]]
     times, first, which, ties = np.unique(durations[failed], return_index=True, return_inverse=True, return_counts=True)
-    later = np.cumsum(sums[order][::-1], axis=0)[::-1]
-    at_risk = later[np.searchsorted(durations[order], times)]
+    at_risk = _from(durations, sums, times)
+    if entry is not None:
+        at_risk = at_risk - _from(entry, sums, times)
     # the i-th of tied failures meets those at risk less i/ties of the tied ones
     share = ((np.arange(failed.size) - first[which]) / ties[which])[:, None]
     met = at_risk[which] - share * np.add.reduceat(sums[failed], first, axis=0)[which]
-    means = met[:, 1:] / met[:, :1]
-    rises = np.column_stack([np.ones(failed.size), means]) / met[:, :1]
-    cumulative = np.zeros((times.size + 1, rises.shape[1]))
-    cumulative[1:] = np.cumsum(np.add.reduceat(rises, first, axis=0), axis=0)
-    passed = cumulative[np.searchsorted(times, durations, side="right")]
-    passed[failed] -= np.add.reduceat(share * rises, first, axis=0)[which]
-    scores = -relative[:, None] * (x * passed[:, :1] - passed[:, 1:])
-    scores[failed] += x[failed] - (np.add.reduceat(means, first, axis=0) / ties[:, None])[which]
-    return scores
+    return x, relative, failed, times, which, met, share
+
+
+def _from(ages: FloatArray, sums: FloatArray, times: FloatArray) -> FloatArray:
+    """Sums over the rows with such an age or a later one, at each time."""
+    order = np.argsort(ages, kind="stable")
+    later = np.vstack([np.cumsum(sums[order][::-1], axis=0)[::-1], np.zeros((1, sums.shape[1]))])
+    return np.asarray(later[np.searchsorted(ages[order], times)])
 
 
 def aft_scores(

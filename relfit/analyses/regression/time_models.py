@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from relfit.analyses.regression.design import INTERCEPT
 from relfit.analyses.regression.maximum import Estimate, at_maximum
-from relfit.analyses.regression.scores import aft_scores, cox_scores, sandwich
+from relfit.analyses.regression.scores import aft_scores, cox_scores, schoenfeld_residuals, sandwich
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -20,8 +23,17 @@ TIME_MODELS = {
     "lognormal": ("LogNormalAFTFitter", "mu_", "sigma_"),
 }
 _REMEDY = "try fewer covariates, merge levels that few durations have, write center(x) for numbers far from zero"
-_DURATION, _OBSERVED = "_duration", "_observed"
+_DURATION, _OBSERVED, _ENTRY = "_duration", "_observed", "_entry"
 _SINGULAR = "Hessian was not invertible"  # lifelines then makes standard errors up
+
+
+@dataclass(frozen=True)
+class Times:
+    """Hours of durations, whether each ended, and the hours from which they were observed, where some entered late."""
+
+    hours: FloatArray
+    observed: BoolArray
+    entry: FloatArray | None = None
 
 
 def fit_times(
@@ -29,19 +41,19 @@ def fit_times(
     frame: pd.DataFrame,
     right: str,
     matrix: pd.DataFrame,
-    durations: FloatArray,
-    observed: BoolArray,
+    times: Times,
     clusters: IntArray | None,
 ) -> Estimate:
     """Coefficients of a model of `TIME_MODELS`, with errors that are robust to dependence within `clusters`."""
     import lifelines
 
     fitter = getattr(lifelines, TIME_MODELS[model][0])()
-    table = frame.assign(**{_DURATION: durations, _OBSERVED: observed})
+    late = {} if times.entry is None else {_ENTRY: times.entry}
+    table = frame.assign(**{_DURATION: times.hours, _OBSERVED: times.observed, **late})
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
-            fitter.fit(table, _DURATION, _OBSERVED, formula=right)
+            fitter.fit(table, _DURATION, _OBSERVED, formula=right, **({"entry_col": _ENTRY} if late else {}))
         except Exception as error:  # whatever goes wrong in the search of another package
             reason = " ".join(str(error).split())[:200]
             raise ArgumentError(f"lifelines could not fit this {model} model: {reason}", remedy=_REMEDY) from error
@@ -55,10 +67,15 @@ def fit_times(
     x = matrix.to_numpy()
     with np.errstate(all="ignore"):
         if model == "cox":
-            scores = cox_scores(durations, observed, x, coefficients)
+            scores = cox_scores(times.hours, times.observed, x, coefficients, times.entry)
         else:
             x = np.column_stack([x, np.ones(len(x))])
-            scores = aft_scores(model, durations, observed, x, coefficients[:-1], float(coefficients[-1]))
+            location, extra = coefficients[:-1], float(coefficients[-1])
+            scores = aft_scores(model, times.hours, times.observed, x, location, extra)
+            if times.entry is not None:  # given that each had survived until it entered
+                rows = times.entry > 0.0
+                entered = times.entry[rows]
+                scores[rows] -= aft_scores(model, entered, np.zeros(entered.size, np.bool_), x[rows], location, extra)
         robust = covariance if clusters is None else sandwich(covariance, scores, clusters)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -75,18 +92,31 @@ def fit_times(
         converged=converged,
         notes=notes,
         remedy=_REMEDY,
-        proportional=_proportional(fitter, table, columns) if model == "cox" and converged else None,
+        proportional=_proportional(fitter, table, matrix, times) if model == "cox" and converged else None,
     )
 
 
-def _proportional(fitter: object, table: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
-    """Whether each hazard ratio is constant: the test of Grambsch and Therneau by the rank of time, from lifelines."""
-    from lifelines.statistics import proportional_hazard_test
+def _proportional(fitter: Any, table: pd.DataFrame, matrix: pd.DataFrame, times: Times) -> pd.DataFrame:
+    """Whether each hazard ratio is constant: the test of Grambsch and Therneau by the rank of time.
 
+    From lifelines, which has no residuals of durations that entered late: their test is relfit's.
+    """
+    columns = list(matrix.columns)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        test = proportional_hazard_test(fitter, table, time_transform="rank").summary.reindex(columns)
-    p = test["p"].to_numpy(dtype=np.float64)
+        if times.entry is None:
+            from lifelines.statistics import proportional_hazard_test
+
+            test = proportional_hazard_test(fitter, table, time_transform="rank").summary.reindex(columns)
+            statistic, p = (test[name].to_numpy(dtype=np.float64) for name in ("test_statistic", "p"))
+        else:
+            coefficients = fitter.params_.reindex(columns).to_numpy(dtype=np.float64)
+            covariance = fitter.variance_matrix_.reindex(index=columns, columns=columns).to_numpy(dtype=np.float64)
+            residuals = schoenfeld_residuals(times.hours, times.observed, matrix.to_numpy(), coefficients, times.entry)
+            ranks = stats.rankdata(times.hours[times.observed])
+            ranks -= ranks.mean()
+            moved = ranks @ residuals @ covariance
+            statistic = len(ranks) * moved**2 / (np.diag(covariance) * (ranks**2).sum())
+            p = stats.chi2.sf(statistic, 1)
     index = pd.Index(columns, name="covariate", dtype=object)
-    values = {"statistic": test["test_statistic"].to_numpy(dtype=np.float64), "p": p, "p_adjusted": adjusted_p(p)}
-    return pd.DataFrame(values, index=index)
+    return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=index)
