@@ -187,6 +187,11 @@ class Tables:
         late = {"entry"} if self.lifetimes is not None else set[str]()  # the age from which lives were observed
         return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE | late)
 
+    @property
+    def undated(self) -> bool:
+        """Whether it holds durations without dates: they run from 1970, and its window is a placeholder."""
+        return self.lifetimes is not None and self.window.start.value == 0
+
     @cached_property
     def unseen_nodes(self) -> int:
         """Least number of nodes missing from the log, where the source lists none; 0 below 5 % of all.

@@ -12,7 +12,7 @@ from scipy import stats
 
 from relfit.analyses.regression.design import INTERCEPT
 from relfit.analyses.regression.maximum import Estimate, at_maximum
-from relfit.analyses.regression.scores import aft_scores, cox_scores, schoenfeld_residuals, sandwich
+from relfit.analyses.regression.scores import aft_scores, cox_scores, sandwich, schoenfeld_residuals
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
