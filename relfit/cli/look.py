@@ -75,6 +75,7 @@ def fit(
         return
     from relfit.cli import observations
     from relfit.io.life_flags import UNFLAGGED
+    from relfit.log.running_units import running_units
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         everything = reading.read()
@@ -105,7 +106,10 @@ def fit(
         intervals = {
             text: fits.interval(name, at=at, kind=fitting.kind, rng=fitting.seed) for text, (name, at) in wanted.items()
         }
-        ahead = observations.failures_ahead(fits, horizons, level, fitting.seed) if horizons else None
+        ahead, who = None, ""
+        if horizons:
+            units, who = running_units(log, times, "all" if one_each else per, reading.first)
+            ahead = observations.failures_ahead(fits, units, horizons, level, fitting.seed)
         steps.next()
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
         tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
@@ -152,7 +156,8 @@ def fit(
         title = f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number"
         shown = ahead.drop(columns="status") if (ahead["status"] == "ok").all() else ahead
         rows = output.table(shown.head(_ROWS)) if len(ahead) else ["no unit runs"]
-        output.print_lines(["", title, *rows, *_more_rows(len(ahead), "--json has all of them")])
+        rows += _more_rows(len(ahead), "--json has all of them")
+        output.print_lines(["", title, *rows, *([f"{who[:1].upper()}{who[1:]}."] if who else [])])
     if out is not None:
         output.print_lines([f"written to {out}"])
 

@@ -51,11 +51,13 @@ def with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFram
     return table
 
 
-def failures_ahead(fits: rf.fitting.Fits, horizons: list[float], level: float, seed: int) -> pd.DataFrame:
+def failures_ahead(
+    fits: rf.fitting.Fits, units: rf.LifeData, horizons: list[float], level: float, seed: int
+) -> pd.DataFrame:
     """How many of the units that run fail within times from now, by group and distribution."""
     tables = []
     for name in fits.families:
-        table = fits[name].failures_ahead(horizons, level=level, rng=seed).to_frame()
+        table = fits[name].failures_ahead(horizons, units, level=level, rng=seed).to_frame()
         table.insert(table.columns.tolist().index("running"), "distribution", name)
         tables.append(table)
     every = pd.concat(tables)

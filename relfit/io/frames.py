@@ -145,9 +145,13 @@ def lifetimes_frame(
     observed: npt.ArrayLike,
     line: npt.ArrayLike,
     entry: npt.ArrayLike | None = None,
+    running: npt.ArrayLike | None = None,
     attributes: Mapping[str, object] | None = None,
 ) -> pd.DataFrame:
-    """The table of complete durations of a source, in hours; `entry` is the age from which each was observed."""
+    """The table of complete durations of a source, in hours; `entry` is the age from which each was observed.
+
+    `running` says of which the unit still runs.
+    """
     columns = {
         "system": text_column(system),
         "node": text_column(node),
@@ -155,8 +159,9 @@ def lifetimes_frame(
         "observed": np.asarray(observed, dtype=bool),
         "line": np.asarray(line, dtype=np.int64),
     }
-    late = {} if entry is None else {"entry": np.asarray(entry, dtype=np.float64)}
-    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), {**late, **(attributes or {})})
+    further: dict[str, object] = {} if entry is None else {"entry": np.asarray(entry, dtype=np.float64)}
+    further |= {} if running is None else {"running": np.asarray(running, dtype=bool)}
+    return _frame(LIFETIME_COLUMNS, columns, len(np.asarray(line)), {**further, **(attributes or {})})
 
 
 def open_outages(

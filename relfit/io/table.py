@@ -44,6 +44,7 @@ _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WORD = 40
 _NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
+_RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -81,6 +82,13 @@ def _read(
         )
     names = ", ".join(table.header)[:300]
     if "start" in columns:
+        if "running" in columns:
+            raise ReadError(
+                f"column {columns.names['running']!r} cannot say which units still run where failures have dates",
+                path=content.path,
+                line=1,
+                remedy="leave out running; a list of nodes says it with left (--population, --column left=NAME)",
+            )
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
             raise ReadError(
                 "no column names the node, and a fleet taken for one node would be wrong",
@@ -294,6 +302,11 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     if flag in columns:
         observed, is_flag = ended(columns.table, columns.names[flag], flag)
         rejections.reject(~is_flag, _NO_FLAG, columns.names[flag])
+    running = None
+    if "running" in columns:
+        stopped, is_flag = ended(columns.table, columns.names["running"], "censored")
+        rejections.reject(~is_flag & ~observed, _RUNS_OR_NOT, columns.names["running"])
+        running = ~stopped & is_flag & ~observed
     good = rejections.settle(strict)
     lifetimes = lifetimes_frame(
         system=columns.category("system", columns.mapping.system_name)[good],
@@ -302,6 +315,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         observed=observed[good],
         line=rejections.lines[good],
         entry=None if entry is None else np.nan_to_num(entry[good]),
+        running=None if running is None else running[good],
         attributes=columns.attributes(good, besides=("cause",)),
     )
     # durations without dates all start at one instant, only so that they have a window

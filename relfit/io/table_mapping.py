@@ -110,10 +110,11 @@ class TableMapping(BaseModel):
 
     Attributes
     ----------
-    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state, rack : str
+    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, running, state, rack : str
         Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name, and so may `start`
         and `end`, as in ``"Date+Time"``. `observed` is true where a lifetime ended, `censored` where it did not;
-        `entry` is the age from which a lifetime was observed (left truncation), in the unit of the durations. `state`
+        `entry` is the age from which a lifetime was observed (left truncation), in the unit of the durations; `running`
+        is true where the unit still runs (by default where it did not fail). `state`
         says that a node is up or down from `start` on, and pairs of rows make outages. An empty name leaves out a
         column that would be recognised by its name. Every other column becomes an attribute.
     down, up : str
@@ -160,6 +161,7 @@ class TableMapping(BaseModel):
     observed: str | None = None
     censored: str | None = None
     entry: str | None = None
+    running: str | None = None
     state: str | None = None
     down: str | None = None
     up: str | None = None
@@ -203,7 +205,11 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
-        of_column = "give the name of a column" if name in (*COMMON_NAMES, "rack", "entered", "left") else "give text"
+        of_column = (
+            "give the name of a column"
+            if name in (*COMMON_NAMES, "rack", "running", "entered", "left")
+            else "give text"
+        )
         remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
         remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
