@@ -14,6 +14,7 @@ from relfit.io.table_mapping import COMMON_NAMES, guessed
 
 _ONLY_OF_LIVES = ("obs", "event_observed", "died", "dead", "delta", "status")
 """Names of flags beside durations; in other tables they may be anything."""
+NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 UNFLAGGED = (
     "no column says which units still run: every duration counts as a failure; --column observed=NAME names the flag"
 )

@@ -24,7 +24,7 @@ from relfit.io.frames import (
     seen_population,
     source_of,
 )
-from relfit.io.life_flags import UNFLAGGED, ended
+from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended
 from relfit.io.lines_as_rows import rows_of_lines
 from relfit.io.node_list import NodeList, differing_in_case
 from relfit.io.number_of_nodes import of_all_files
@@ -35,6 +35,7 @@ from relfit.io.reader import Reader
 from relfit.io.repeated_rows import reject_repeated
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
+from relfit.io.unit_lives import columns_of_units, lives_of_units
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import pair_codes
@@ -43,7 +44,6 @@ _NAME = "table"
 _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WORD = 40
-_NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
 _RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
@@ -81,6 +81,9 @@ def _read(
             ),
         )
     names = ", ".join(table.header)[:300]
+    units = columns_of_units(columns)
+    if units is not None:
+        return lives_of_units(units, content, strict)
     if "start" in columns:
         if "running" in columns:
             raise ReadError(
@@ -124,15 +127,18 @@ def _not_of_calm_days(columns: Columns) -> None:
     true, is_flag = columns.flags("observed")
     if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
-        others = "take the rows that are, read daily snapshots of drives with"
+        others = "take the rows that are; read daily snapshots of drives with"
+        units = "a table with one row per unit has lives"
         raise ReadError(
             f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
             "failures",
             path=columns.rejections.path,
             line=1,
             remedy=Remedy(
-                f"{others} format=backblaze, or switch the column off with observed=''",
-                f"{others} --format backblaze, or switch the column off with --column observed=",
+                f"{others} format=backblaze; {units}: entered=..., left=..., without start; or switch the column off "
+                "with observed=''",
+                f"{others} --format backblaze; {units}: --column entered=NAME --column left=NAME, without start; or "
+                "switch the column off with --column observed=",
             ),
         )
 
@@ -301,7 +307,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
         observed, is_flag = ended(columns.table, columns.names[flag], flag)
-        rejections.reject(~is_flag, _NO_FLAG, columns.names[flag])
+        rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
     running = None
     if "running" in columns:
         stopped, is_flag = ended(columns.table, columns.names["running"], "censored")

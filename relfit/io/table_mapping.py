@@ -145,7 +145,8 @@ class TableMapping(BaseModel):
     population : str
         A table (a file or a DataFrame) with one row per node: node, system, entered, left, and attributes.
     entered, left : str
-        Its columns of the time from which, and up to which, a node was in service; usual names are recognised.
+        Its columns of the time from which, and up to which, a node was in service; usual names are recognised. Without
+        a list, those of a table with one row per unit, whose flag `observed` says which failed: it is read as lives.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -205,19 +206,21 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
-        of_column = (
-            "give the name of a column"
-            if name in (*COMMON_NAMES, "rack", "running", "entered", "left")
-            else "give text"
-        )
+        columns = (*COMMON_NAMES, "rack", "running", "entered", "left")
+        of_column = "give the name of a column" if name in columns else "give text"
         remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
         remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
-    if mapping.population is None and (mapping.entered or mapping.left):
+    of_units = mapping.entered and (mapping.observed or mapping.censored)
+    if mapping.population is None and (mapping.entered or mapping.left) and not of_units:
         raise ArgumentError(
             "entered and left are columns of a list of nodes, and there is none",
             path=place,
-            remedy=Remedy("give population, a table of the nodes", "give --population, a table of the nodes"),
+            remedy=Remedy(
+                "give population, a table of the nodes; in a table of units name observed, a flag of failures, too",
+                "give --population, a table of the nodes; in a table of units name --column observed=NAME, a flag of "
+                "failures, too",
+            ),
         )
     if mapping.time_origin is not None and mapping.time_unit is None:
         raise ArgumentError(

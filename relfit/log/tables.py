@@ -26,10 +26,7 @@ NOT_SEEN = "not seen"  # what nodes are called of which only the number is known
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
-OF_LIVES = (
-    "entry",
-    "running",
-)  # further columns of lifetimes: the age at which each was first observed, whether it runs
+OF_LIVES = ("entry", "running")  # of lifetimes: the age from which each was observed, whether its unit runs
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
 P = ParamSpec("P")
 T = TypeVar("T")
