@@ -75,7 +75,7 @@ def fit(
         return
     from relfit.cli import observations
     from relfit.io.life_flags import UNFLAGGED
-    from relfit.log.running_units import running_units
+    from relfit.log.units_in_service import hint_of_lives, running_units
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         everything = reading.read()
@@ -141,6 +141,7 @@ def fit(
     by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
     lines += [f"{UNFLAGGED[:1].upper()}{UNFLAGGED[1:]}."] if UNFLAGGED in log.source.notes else []
+    lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]

@@ -50,6 +50,8 @@ def jobs(m: ReportData) -> Section | str:
         )
     if model.question is not None:
         return "jobs and their test on the past (only nodes that failed are known)"
+    if m.units_leave:
+        return "jobs and their test on the past (units leave when they fail)"
     most = int(model.in_service.sum())
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []

@@ -12,6 +12,10 @@ from lifelines import KaplanMeierFitter
 
 import relfit as rf
 from relfit.analyses.screening.tallies import by_node
+from relfit.cli.app import main
+from relfit.reporting.first_screen import _limits
+from relfit.reporting.job_sections import jobs
+from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST
 from tests.reporting.test_questions import table
@@ -83,6 +87,53 @@ def test_the_dates_that_stand_in_for_none_are_not_on_the_page(page: Page) -> Non
     assert "data to" not in page.text
     assert "1970" not in page.text
     assert "observed until" not in page.text
+
+
+def disks_that_leave(spares: bool = False) -> rf.FailureLog:
+    """A log of 90 failures of 300 disks of two makes, that leave service then, half of them in it before the window."""
+    rng = np.random.default_rng(3)
+    days = rng.choice(700, 300, replace=False) + 1
+    failed, day = np.arange(300) < 90, pd.Timedelta("1D")
+    at = pd.Series(pd.Timestamp("2022-01-01") + days * day)
+    names = [f"d{i}" for i in range(300)]
+    entered = np.where(np.arange(300) % 2, "2021-03-01", "2022-01-01")
+    people = pd.DataFrame({"node": names, "installed": entered, "make": np.where(np.arange(300) % 3, "a", "b")})
+    people["removed"] = None if spares else at.dt.strftime("%Y-%m-%d").where(failed)
+    events = pd.DataFrame({"node": names, "start": at})[failed]
+    return rf.read(events, population=people, window_start="2022-01-01", window_end="2024-01-01")
+
+
+def test_units_that_leave_when_they_fail_run_no_jobs() -> None:
+    """The page of disks said "checkpoint a 64-node job" and "outages have no known end"."""
+    data = ReportData(rf.Study(disks_that_leave(), "all"), ("exponential",))
+    assert data.units_leave
+    assert data.checkpoints.problem == data.what_if.problem == "units leave when they fail"
+    assert jobs(data) == "jobs and their test on the past (units leave when they fail)"
+    said = [point.text for point in _limits(data)]
+    assert any(text.startswith("Units leave when they fail, and ages before the window do not count.") for text in said)
+    assert not any("no known end" in text for text in said)
+    stay = ReportData(rf.Study(disks_that_leave(spares=True), "all"), ("exponential",))
+    assert not stay.units_leave
+    assert any("no known end" in point.text for point in _limits(stay))
+
+
+def test_a_fit_by_a_column_of_units_that_leave_says_what_it_takes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Failures of all disks of a model were those of one machine, without a word."""
+    rf.write(disks_that_leave(), tmp_path / "log.parquet")
+    words = ["fit", str(tmp_path / "log.parquet"), "--period", "all", "--families", "weibull"]
+    for per, text in (
+        ("make", "--per make takes all of one make as one machine"),
+        ("all", "ages before the window do"),
+    ):
+        assert main([*words, "--per", per]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert f"Units leave when they fail, and {text}" in said
+        assert "A table with one row per unit (entered, left, failed) has their lives: docs/lives.md." in said
+    rf.write(disks_that_leave(spares=True), tmp_path / "log.parquet")
+    assert main([*words, "--per", "make"]) == 0
+    assert "Units leave" not in capsys.readouterr().out
 
 
 def test_hours_of_nodes_are_those_under_observation() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -82,6 +81,10 @@ def fit_times(
         rise = float(fitter.log_likelihood_ratio_test().test_statistic)
     singular = any(_SINGULAR in note for note in notes)
     converged = not singular and at_maximum(coefficients, covariance, scores.sum(axis=0))
+    proportional = None
+    if model == "cox" and converged:
+        late_test = None if times.entry is None else _of_late(matrix, times, coefficients, covariance)
+        proportional = _proportional(fitter, table, columns, late_test)
     return Estimate(
         fitter=fitter,
         coefficients=coefficients,
@@ -92,31 +95,34 @@ def fit_times(
         converged=converged,
         notes=notes,
         remedy=_REMEDY,
-        proportional=_proportional(fitter, table, matrix, times) if model == "cox" and converged else None,
+        proportional=proportional,
     )
 
 
-def _proportional(fitter: Any, table: pd.DataFrame, matrix: pd.DataFrame, times: Times) -> pd.DataFrame:
+def _proportional(
+    fitter: object, table: pd.DataFrame, columns: list[str], statistic: FloatArray | None
+) -> pd.DataFrame:
     """Whether each hazard ratio is constant: the test of Grambsch and Therneau by the rank of time.
 
-    From lifelines, which has no residuals of durations that entered late: their test is relfit's.
+    From lifelines, unless its `statistic` is there: lifelines has no residuals of durations that entered late.
     """
-    columns = list(matrix.columns)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        if times.entry is None:
-            from lifelines.statistics import proportional_hazard_test
+    from lifelines.statistics import proportional_hazard_test
 
+    if statistic is None:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
             test = proportional_hazard_test(fitter, table, time_transform="rank").summary.reindex(columns)
-            statistic, p = (test[name].to_numpy(dtype=np.float64) for name in ("test_statistic", "p"))
-        else:
-            coefficients = fitter.params_.reindex(columns).to_numpy(dtype=np.float64)
-            covariance = fitter.variance_matrix_.reindex(index=columns, columns=columns).to_numpy(dtype=np.float64)
-            residuals = schoenfeld_residuals(times.hours, times.observed, matrix.to_numpy(), coefficients, times.entry)
-            ranks = stats.rankdata(times.hours[times.observed])
-            ranks -= ranks.mean()
-            moved = ranks @ residuals @ covariance
-            statistic = len(ranks) * moved**2 / (np.diag(covariance) * (ranks**2).sum())
-            p = stats.chi2.sf(statistic, 1)
+        statistic, p = (test[name].to_numpy(dtype=np.float64) for name in ("test_statistic", "p"))
+    else:
+        p = np.asarray(stats.chi2.sf(statistic, 1), dtype=np.float64)
     index = pd.Index(columns, name="covariate", dtype=object)
     return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=index)
+
+
+def _of_late(matrix: pd.DataFrame, times: Times, coefficients: FloatArray, covariance: FloatArray) -> FloatArray:
+    """The statistic of that test where durations entered late."""
+    residuals = schoenfeld_residuals(times.hours, times.observed, matrix.to_numpy(), coefficients, times.entry)
+    ranks = stats.rankdata(times.hours[times.observed])
+    ranks -= ranks.mean()
+    moved = ranks @ residuals @ covariance
+    return np.asarray(len(ranks) * moved**2 / (np.diag(covariance) * (ranks**2).sum()), dtype=np.float64)
