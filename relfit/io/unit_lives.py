@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import BoolArray
+from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import ReadError, Remedy
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.io.declared_fleet import declared_window
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
 from relfit.io.life_flags import NO_FLAG, ended, flag_of_lives
@@ -19,7 +20,6 @@ from relfit.io.table_mapping import guessed
 from relfit.log.failurelog import FailureLog, Window
 
 _OF_UNITS = ("node", "system", "observed", "censored", "cause", "rack")
-_HOUR = pd.Timedelta(hours=1)
 
 
 def columns_of_units(columns: Columns) -> Columns | None:
@@ -81,10 +81,10 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     lifetimes = lifetimes_frame(
         system=system[rows],
         node=node[rows],
-        duration=((until - entered) / _HOUR)[rows],
+        duration=_hours(entered, until)[rows],
         observed=seen_to_fail[rows],
         line=rejections.lines[rows],
-        entry=((since - entered) / _HOUR)[rows],
+        entry=_hours(entered, since)[rows],
         running=(left.isna() | (left > window.end)).to_numpy()[rows],
         attributes=columns.attributes(rows, besides=("cause",)),
     )
@@ -113,6 +113,11 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     source = source_of(content, "table", columns.table.rows_read, int(good.sum()), columns.zone, said, left_out)
     events = events_frame(system=[], node=[], start=nothing, line=[])
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+def _hours(start: pd.Series, end: pd.Series) -> FloatArray:
+    """Hours from one instant to another of each row."""
+    return np.asarray((nanoseconds(end) - nanoseconds(start)) / NANOSECONDS_PER_HOUR, dtype=np.float64)
 
 
 def _questions(window: Window) -> list[str]:
