@@ -75,6 +75,7 @@ def fit(
         return
     from relfit.cli import observations
     from relfit.io.life_flags import UNFLAGGED
+    from relfit.io.unit_lives import FROM_BIRTH
     from relfit.log.units_in_service import hint_of_lives, running_units
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
@@ -140,7 +141,7 @@ def fit(
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
     by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *observations.observed_together(times, level), rf.fitting.finding(fits, tested)]
-    lines += [f"{UNFLAGGED[:1].upper()}{UNFLAGGED[1:]}."] if UNFLAGGED in log.source.notes else []
+    lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:

@@ -19,6 +19,10 @@ from relfit.io.table_columns import Columns, check_column
 from relfit.io.table_mapping import guessed
 from relfit.log.failurelog import FailureLog, Window
 
+FROM_BIRTH = (
+    "every unit counts from the day it entered; if those that left before some day are not in the table, --observed "
+    "FROM/TO says from when they are"
+)
 _OF_UNITS = ("node", "system", "observed", "censored", "cause", "rack")
 
 
@@ -124,10 +128,7 @@ def _questions(window: Window) -> list[str]:
     """What the window was taken for, where nobody said it."""
     questions = []
     if not window.start_known:
-        questions.append(
-            "every unit counts from the day it entered; if those that left before some day are not in the table, "
-            "--observed FROM/TO says from when they are"
-        )
+        questions.append(FROM_BIRTH)
     if not window.end_known:
         questions.append(f"units run until the last date, {window.end:%Y-%m-%d}; --observed FROM/TO says until when")
     return questions

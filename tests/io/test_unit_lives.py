@@ -80,6 +80,11 @@ def test_fits_are_those_of_lifelines_with_an_entry(tmp_path: Path, capsys: pytes
         runs = ((table["make"] == make_of) & ~gone).sum()
         assert re.search(rf"^{make_of} +weibull +{runs:,} ", said, re.MULTILINE)
     assert "counts as running" not in said
+    assert "from the day it entered" not in said
+    assert main(["info", *words[1:4]]) == 0
+    assert f"censored ({gone.size - gone.sum():,} still running)" in " ".join(capsys.readouterr().out.split())
+    assert main(["fit", words[1], "--families", "weibull"]) == 0
+    assert "Every unit counts from the day it entered; if those" in capsys.readouterr().out
 
 
 def test_columns_are_named_or_recognized() -> None:
