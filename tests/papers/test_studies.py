@@ -96,6 +96,14 @@ def test_script(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no study 'wait'; it is one of waits, pairs, variants, width, twice, waste, moldable" in said
 
 
+STATED = {
+    "width": ["| -37 (-61 to -13) |", "| -5 (-19 to 9) |", "| -3 (-16 to 10) |"],
+    "waste": ["| 13.4 |", "| 16.5 |", "| 29.1 |", "| 21.4 |", "| -16.1 |", "| -39.5 |", "| 30, 53 |", "| 10, 33.8 |"],
+    "moldable": ["| 364 | 762 | 755 |", "| 11,625 | 688 | 645 |", "| 364 | 1,100 | 33 |"],
+}
+"""Cells of tables that the page only sums up in sentences."""
+
+
 def test_tables_in_the_documentation_are_of_this_simulator() -> None:
     """Every table between markers is what its stored results say, and those are of the simulator as it is."""
     shown = {}
@@ -110,7 +118,10 @@ def test_tables_in_the_documentation_are_of_this_simulator() -> None:
         assert results["scale"] == str(study.scale), f"{name} is of another size: make studies"
         assert set(results["parts"]) == set(study.parts(study.scale)), f"{name} is not complete: make studies"
         expected |= studies.tables_of(name, study.scale, results["parts"])
-    assert shown == expected
+    assert set(shown) == {"waits", "pairs", "twice"}
+    assert shown == {name: expected[name] for name in shown}
+    for name, cells in STATED.items():
+        assert [cell for cell in cells if cell not in expected[name]] == [], name
 
 
 def test_a_study_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
