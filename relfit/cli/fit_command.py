@@ -133,6 +133,8 @@ def fit(
         _fit_in_parts(reading, fitting, families, json, out)
         return
     from relfit.io.life_flags import UNFLAGGED
+    from relfit.io.unit_lives import FROM_BIRTH
+    from relfit.log.units_in_service import hint_of_lives, running_units
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         everything = reading.read()
@@ -152,7 +154,10 @@ def fit(
         fits = rf.fit(times, families=families, n_resamples=n_resamples, rng=fitting.seed, **fitting.how)
         how: dict[str, Any] = {"kind": fitting.kind, "rng": fitting.seed}
         intervals = {text: fits.interval(name, at=at, **how) for text, (name, at) in wanted.items()}
-        ahead = _failures_ahead(fits, horizons, level, fitting.seed) if horizons else None
+        ahead, who = None, ""
+        if horizons:
+            units, who = running_units(log, times, "all" if one_each else per, reading.first)
+            ahead = _failures_ahead(fits, units, horizons, level, fitting.seed)
         steps.next()
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
         tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
@@ -174,7 +179,8 @@ def fit(
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
     by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
     lines = [chosen.headline, *_observed_together(times, level), rf.fitting.finding(fits, tested)]
-    lines += [f"{UNFLAGGED[:1].upper()}{UNFLAGGED[1:]}."] if UNFLAGGED in log.source.notes else []
+    lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
+    lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]
@@ -190,7 +196,8 @@ def fit(
         title = f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number"
         shown = ahead.drop(columns="status") if (ahead["status"] == "ok").all() else ahead
         rows = output.table(shown.head(_ROWS)) if len(ahead) else ["no unit runs"]
-        output.print_lines(["", title, *rows, *_more_rows(len(ahead), "--json has all of them")])
+        rows += _more_rows(len(ahead), "--json has all of them")
+        output.print_lines(["", title, *rows, *([f"{who[:1].upper()}{who[1:]}."] if who else [])])
     output.print_lines(output.told(out))
 
 
@@ -265,13 +272,15 @@ def _with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFra
     return table
 
 
-def _failures_ahead(fits: rf.fitting.Fits, horizons: list[float], level: float, seed: int) -> pd.DataFrame:
+def _failures_ahead(
+    fits: rf.fitting.Fits, units: rf.LifeData, horizons: list[float], level: float, seed: int
+) -> pd.DataFrame:
     """How many of the units that run fail within times from now, by group and distribution."""
     import pandas as pd
 
     tables = []
     for name in fits.families:
-        table = fits[name].failures_ahead(horizons, level=level, rng=seed).to_frame()
+        table = fits[name].failures_ahead(horizons, units, level=level, rng=seed).to_frame()
         table.insert(table.columns.tolist().index("running"), "distribution", name)
         tables.append(table)
     every = pd.concat(tables)

@@ -17,7 +17,7 @@ from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
-    from relfit.base.arrays import BoolArray
+    from pandas import DataFrame
 
 _ALL = "--details shows rules, notes, systems and columns; --out FILE writes the rejected rows."
 _MOST_LISTED = 12
@@ -135,17 +135,18 @@ def _window(about: dict[str, Any]) -> list[str]:
 def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """The open question, what the first record was taken for, and the causes."""
     question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
-    lives = [] if log.lifetimes is None else [f"lifetimes {_ended(log.lifetimes['observed'].to_numpy(bool))}"]
+    lives = [] if log.lifetimes is None else [f"lifetimes {_ended(log.lifetimes)}"]
     causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
     return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
 
 
-def _ended(observed: BoolArray) -> str:
+def _ended(lives: DataFrame) -> str:
     """How many lifetimes there are, and how many of them are complete and censored."""
-    size, complete = observed.size, int(observed.sum())
+    size, complete = len(lives), int(lives["observed"].sum())
     if complete == size:
         return f"{size:,}, all complete"
-    return f"{size:,}: {complete:,} complete, {size - complete:,} censored (still running)"
+    running = f"{int(lives['running'].sum()):,} still running" if "running" in lives else "still running"
+    return f"{size:,}: {complete:,} complete, {size - complete:,} censored ({running})"
 
 
 def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:

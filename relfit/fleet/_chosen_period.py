@@ -68,7 +68,7 @@ class ChosenPeriod:
             steady = f"{window.end:%Y-%m-%d}"
             dates = f"{window.start:%Y-%m-%d} to {self.log.window.end:%Y-%m-%d}, at a steady rate until {steady}"
         if self.name == "all":
-            if self.log.lifetimes is not None and window.start.value == 0:  # durations without dates run from 1970
+            if self.log.undated:
                 return f"Period used: all of the log ({self.problem or 'durations without dates'})."
             return f"Period used: all of the log, {dates}{'' if self.problem is None else f' ({self.problem})'}."
         limits = self.start_limits

@@ -101,7 +101,10 @@ def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -
 def lifetimes_frame(
     *, line: npt.ArrayLike, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The table of complete durations of a source, in hours; ``entry`` is the age from which each was observed."""
+    """The table of complete durations of a source, in hours.
+
+    ``entry`` is the age from which each was observed; ``running`` says of which the unit still runs.
+    """
     return _frame(LIFETIME_COLUMNS, len(np.asarray(line)), {"line": line, **columns}, attributes)
 
 

@@ -18,7 +18,7 @@ from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
-from relfit.io.life_flags import UNFLAGGED, ended
+from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended
 from relfit.io.node_list import NodeList, differing_in_case
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import category
@@ -28,6 +28,7 @@ from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
+from relfit.io.unit_lives import columns_of_units, lives_of_units
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import pair_codes
@@ -37,7 +38,7 @@ _SCOPES = ("node", "group", "system")
 _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the range of nanoseconds
 _LONGEST_WORD = 40
 _TO_COME = 0.05  # share of outages that end in the future, above which the unit of their durations is wrong
-_NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
+_RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -73,7 +74,16 @@ def _read(
             ),
         )
     names = ", ".join(table.header)[:300]
+    units = columns_of_units(columns)
+    if units is not None:
+        return lives_of_units(units, content, strict)
     if "start" in columns:
+        if "running" in columns:
+            raise content.error(
+                f"column {columns.names['running']!r} cannot say which units still run where failures have dates",
+                "leave out running; a list of nodes says it with left (--population, --column left=NAME)",
+                line=1,
+            )
         if not ("node" in columns or "scope" in columns or meaning.node_name is not None or nodeless is not None):
             raise content.error(
                 "no column names the node, and a fleet taken for one node would be wrong",
@@ -120,13 +130,16 @@ def _not_of_calm_days(columns: Columns) -> None:
     true, is_flag = columns.flags("observed")
     if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
-        others = "take the rows that are, read daily snapshots of drives with"
+        others = "take the rows that are; read daily snapshots of drives with"
+        units = "a table with one row per unit has lives"
         raise columns.rejections.error(
             f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
             "failures",
             Remedy(
-                f"{others} format=backblaze, or switch the column off with observed=''",
-                f"{others} --format backblaze, or switch the column off with --column observed=",
+                f"{others} format=backblaze; {units}: entered=..., left=..., without start; or switch the column off "
+                "with observed=''",
+                f"{others} --format backblaze; {units}: --column entered=NAME --column left=NAME, without start; or "
+                "switch the column off with --column observed=",
             ),
             line=1,
         )
@@ -333,7 +346,12 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     flag = "observed" if "observed" in columns else "censored"
     if flag in columns:
         observed, is_flag = ended(columns.table, columns.names[flag], flag)
-        rejections.reject(~is_flag, _NO_FLAG, columns.names[flag])
+        rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
+    running = None
+    if "running" in columns:
+        stopped, is_flag = ended(columns.table, columns.names["running"], "censored")
+        rejections.reject(~is_flag & ~observed, _RUNS_OR_NOT, columns.names["running"])
+        running = ~stopped & is_flag & ~observed
     good = rejections.settle(strict)
     lifetimes = lifetimes_frame(
         system=columns.category("system", columns.mapping.system_name)[good],
@@ -342,6 +360,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         observed=observed[good],
         line=rejections.lines[good],
         entry=None if entry is None else np.nan_to_num(entry[good]),
+        running=None if running is None else running[good],
         attributes=columns.attributes(good, besides=("cause",)),
     )
     # durations without dates all start at one instant, only so that they have a window

@@ -86,7 +86,7 @@ class Columns:
         A `ReadError` when a column of the mapping is missing, or the order of days and months cannot be told.
         """
         names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
-        for field in (*COMMON_NAMES, "rack"):
+        for field in (*COMMON_NAMES, "rack", "running"):
             wanted = getattr(mapping, field)
             if not wanted:
                 continue

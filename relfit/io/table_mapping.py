@@ -63,10 +63,11 @@ class TableMapping(BaseModel):
 
     Attributes
     ----------
-    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, state, rack : str
+    node, start, end, duration, system, cause, detail, scope, observed, censored, entry, running, state, rack : str
         Names of columns; `node` may be several, as in ``"rack+slot"``, whose values make one name, and so may `start`
         and `end`, as in ``"Date+Time"``. `observed` is true where a lifetime ended, `censored` where it did not;
-        `entry` is the age from which a lifetime was observed (left truncation), in the unit of the durations. `state`
+        `entry` is the age from which a lifetime was observed (left truncation), in the unit of the durations; `running`
+        is true where the unit still runs (by default where it did not fail). `state`
         says that a node is up or down from `start` on, and pairs of rows make outages. An empty name leaves out a
         column that would be recognised by its name. Every other column becomes an attribute.
     down, up : str
@@ -97,7 +98,8 @@ class TableMapping(BaseModel):
     population : str
         A table (a file or a DataFrame) with one row per node: node, system, entered, left, and attributes.
     entered, left : str
-        Its columns of the time from which, and up to which, a node was in service; usual names are recognised.
+        Its columns of the time from which, and up to which, a node was in service; usual names are recognised. Without
+        a list, those of a table with one row per unit, whose flag `observed` says which failed: it is read as lives.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -113,6 +115,7 @@ class TableMapping(BaseModel):
     observed: str | None = None
     censored: str | None = None
     entry: str | None = None
+    running: str | None = None
     state: str | None = None
     down: str | None = None
     up: str | None = None
@@ -156,15 +159,21 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
-        of_column = "give the name of a column" if name in (*COMMON_NAMES, "rack", "entered", "left") else "give text"
+        columns = (*COMMON_NAMES, "rack", "running", "entered", "left")
+        of_column = "give the name of a column" if name in columns else "give text"
         remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
         remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
-    if mapping.population is None and (mapping.entered or mapping.left):
+    of_units = mapping.entered and (mapping.observed or mapping.censored)
+    if mapping.population is None and (mapping.entered or mapping.left) and not of_units:
         raise ArgumentError(
             "entered and left are columns of a list of nodes, and there is none",
             path=place,
-            remedy=Remedy("give population, a table of the nodes", "give --population, a table of the nodes"),
+            remedy=Remedy(
+                "give population, a table of the nodes; in a table of units name observed, a flag of failures, too",
+                "give --population, a table of the nodes; in a table of units name --column observed=NAME, a flag of "
+                "failures, too",
+            ),
         )
     if mapping.time_origin is not None and mapping.time_unit is None:
         raise ArgumentError(

@@ -20,7 +20,7 @@ from relfit.base.sealed import seal_arrays
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
-from relfit.log.tables import Tables, group_codes, made_once
+from relfit.log.tables import OF_LIVES, Tables, group_codes, made_once
 
 _CHOICES = {
     "origin": ("failure", "repair"),
@@ -286,7 +286,7 @@ def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataF
 
 def _given(table: pd.DataFrame, per: str, rules: Rules) -> Durations:
     """Durations that the source gives itself."""
-    names = [str(c) for c in table.columns if c not in ("duration", "observed", "entry", "line")]
+    names = [str(c) for c in table.columns if c not in ("duration", "observed", "line", *OF_LIVES)]
     shared = per == "cause" and "cause" in names
     if shared:  # every life is one of each cause, which other causes censor
         causes = sorted(table.loc[table["observed"].astype(bool), "cause"].dropna().astype(str).unique())

@@ -49,7 +49,8 @@ class FailureLog(Tables):
         Files, format, counts, notes.
     lifetimes : pandas.DataFrame, optional
         For sources that give durations rather than events: ``system``, ``node``, ``duration`` (hours), ``observed``,
-        ``line``, then attributes. Where present, times to failure come from here.
+        ``line``, then attributes; ``entry``, the age from which each was observed, and ``running``, whether the unit
+        runs, are none. Where present, times to failure come from here.
 
     Raises
     ------

@@ -26,6 +26,7 @@ NOT_SEEN = "not seen"  # what nodes are called of which only the number is known
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
 POPULATION_COLUMNS = ("system", "node", "entered", "left", "entered_known", "left_known", "declared")
 LIFETIME_COLUMNS = ("system", "node", "duration", "observed", "line")
+OF_LIVES = ("entry", "running")  # of lifetimes: the age from which each was observed, whether its unit runs
 REJECTED_COLUMNS = ("file", "line", "column", "reason", "text")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -184,7 +185,13 @@ class Tables:
     def attributes(self) -> tuple[str, ...]:
         """Columns beyond the standard ones, in events, population and lifetimes."""
         names = dict.fromkeys(str(column) for frame in self.tables.values() for column in frame.columns)
-        return tuple(name for name in names if name not in _NOT_AN_ATTRIBUTE)
+        of_lives = OF_LIVES if self.lifetimes is not None else ()
+        return tuple(name for name in names if name not in (*_NOT_AN_ATTRIBUTE, *of_lives))
+
+    @property
+    def undated(self) -> bool:
+        """Whether it holds durations without dates: they run from 1970, and its window is a placeholder."""
+        return self.lifetimes is not None and self.window.start.value == 0
 
     @cached_property
     def unseen_nodes(self) -> int:

@@ -56,6 +56,14 @@ def _parts(data: ReportData, say: Callable[[str, float], None] | None) -> Iterat
         yield part(data)
 
 
+def _until(log: FailureLog) -> str:
+    """To when the data reach, for the head of the page; empty without dates."""
+    end = log.window.end
+    if log.undated:
+        return ""
+    return f"data to {end.day} {end:%B %Y}" if end == end else "data to an unknown date"
+
+
 def report(
     log: FailureLog | Study,
     path: str | Path,
@@ -130,14 +138,14 @@ def report_with_answer(
     sections = [part for part in parts if isinstance(part, Section)]
     sections += [detail_sections.data(data), methods(data, {section.key for section in sections})]
     missing = [part for part in parts if isinstance(part, str) and part]
-    systems, window = log.systems, log.window
+    systems = log.systems
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")
     name = "Failure log" if name == "System system" else name  # of a log that names no system
     answer = next(part.sentence for part in parts if isinstance(part, FirstScreen))
     page = render(
         title=title or f"{name}: {count(log.n_nodes, 'node' if log.lifetimes is None else lifetime_report.noun(log))}",
         subtitle=data.chosen.headline,
-        until=f"{window.end.day} {window.end:%B %Y}" if window.end == window.end else "an unknown date",
+        until=_until(log),
         first=parts[0],
         sections=sections,
         left_out=f"Left out, since this log has no answer: {'; '.join(missing)}." if missing else "",

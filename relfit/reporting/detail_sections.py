@@ -211,7 +211,7 @@ def data(m: ReportData) -> Section:
     ]
     if source.selection:
         facts.append(("selected", "; ".join(source.selection)))
-    if len(log.population) and not pd.isna(window.start):
+    if len(log.population) and not pd.isna(window.start) and not log.undated:
         for name, stamp, known in (("from", window.start, window.start_known), ("until", window.end, window.end_known)):
             facts.append((f"observed {name}", f"{stamp:%Y-%m-%d %H:%M} ({'declared' if known else 'as seen'})"))
     facts.append(("period", m.chosen.headline.removeprefix("Period used: ").rstrip(".")))

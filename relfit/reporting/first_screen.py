@@ -14,6 +14,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
 from relfit.log.failurelog import Window
+from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
 
@@ -175,7 +176,7 @@ def _cards(m: ReportData) -> list[Card]:
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in, now", duration(back.value), _limited(back, m.level)))
     model = m.model.result
-    if model is not None and not m.few and model.question is None:
+    if model is not None and not m.few and model.question is None and not m.units_leave:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         where = "on consecutive nodes" if m.job_size > 1 else "while it is up"
         detail = f"{interval_ends(percent(low), percent(high))} of starts in the next 90 days, {where}"
@@ -317,7 +318,10 @@ def _limits(m: ReportData) -> list[Point]:
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
     unknown = int(m.part.events["end"].isna().sum())
-    if unknown:
+    hint = hint_of_lives(m.log, "all")
+    if hint:
+        points.append(Point(hint, "data", "data"))
+    if unknown and not m.units_leave:
         points.append(Point(f"{count(unknown, 'outage has', 'outages have')} no known end.", "data", "data"))
     return [*points, *many_rejected(m)]
 

@@ -46,6 +46,8 @@ def jobs(m: ReportData) -> Section | str:
         return f"jobs and their test on the past ({'several systems' if m.several_systems else 'too few failures'})"
     if model.question is not None:
         return "jobs and their test on the past (only nodes that failed are known)"
+    if m.units_leave:
+        return "jobs and their test on the past (units leave when they fail)"
     most = int(model.in_service.sum())
     sizes = [*(size for size in _SIZES if size < most), most]
     rows = []

@@ -8,11 +8,13 @@ import numpy as np
 import pandas as pd
 
 from relfit import plotting
+from relfit.base.arrays import FloatArray
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import kaplan_meier
 from relfit.log.failurelog import FailureLog
+from relfit.log.lifedata import LifeData
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Section, Table, heads, interval_head
 from relfit.reporting.detail_sections import fit_table
@@ -33,7 +35,7 @@ def noun(log: FailureLog) -> str:
 def lifetime_summary(m: ReportData) -> FirstScreen:
     """The first screen of lifetimes: shares in service at some ages."""
     what, lives = noun(m.log), m.part.ttf("node").pooled()
-    ended, years = int(lives.n_failures.sum()), float(lives.durations.sum()) / HOURS_PER_YEAR
+    ended, years = int(lives.n_failures.sum()), float(lives.total_time.sum()) / HOURS_PER_YEAR
     total = lives.durations.size
     if not ended:
         least = -np.log1p(-m.level) / years if years else np.inf
@@ -41,16 +43,17 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
             f"None of {count(total, what)} ended in {number(years)} {what}-years; with {100 * m.level:g} % confidence "
             f"fewer than {percent(least)} end in a year."
         )
-        return FirstScreen(text, (), (), (), tuple(_limits(m, "")))
+        return FirstScreen(text, (), (), (), tuple(_limits(m, lives, "")))
     curve = kaplan_meier(lives, level=m.level)
-    ages = _ages(lives.durations)
+    ages = _ages(lives)
     text = f"{ended:,} of {count(total, what)} ended in {number(years)} {what}-years of service."
-    yearly = _by_age(lives.durations, lives.observed)
+    yearly = _by_age(lives)
+    early, late = _first_and_last(yearly)
     if len(yearly) > 1:
         first, last = yearly.iloc[0], yearly.iloc[-1]
         text += (
-            f" {percent(first['share'])} end in their first year; of those that reach their "
-            f"{_ordinal(len(yearly))}, {percent(last['share'])} end in it."
+            f" {percent(first['share'])} end in their {early} year; of those that reach their "
+            f"{late}, {percent(last['share'])} end in it."
         )
     cards = []
     for age in ages:
@@ -68,21 +71,24 @@ def lifetime_summary(m: ReportData) -> FirstScreen:
     advice = []
     if len(yearly) > 1 and yearly["low"].iloc[-1] > yearly["high"].iloc[0]:
         times = yearly["share"].iloc[-1] / max(yearly["share"].iloc[0], 1e-9)
-        last_year = f"a {what} in its {_ordinal(len(yearly))} year ends {number(times, 2)} times"
-        advice.append(Point(f"Plan spares by age: {last_year} as often as in its first.", "age", "by age"))
+        last_year = f"a {what} in its {late} year ends {number(times, 2)} times as often as in its {early}"
+        advice.append(Point(f"Plan spares by age: {last_year}.", "age", "by age"))
     groups = _places(m)
     if groups is not None and len(groups) > 1 and groups["low"].iloc[0] > groups["high"].iloc[-1]:
         name, worst, best = groups.columns[0], groups.iloc[0], groups.iloc[-1]
         rates = f"{percent(worst['rate'])} end per year, in {name} {best[name]} {percent(best['rate'])}"
         advice.append(Point(f"Look at {name} {worst[name]}: {rates}.", "places", "all"))
-    return FirstScreen(text, tuple(cards[:4]), (picture,), tuple(advice), tuple(_limits(m, what)))
+    return FirstScreen(text, tuple(cards[:4]), (picture,), tuple(advice), tuple(_limits(m, lives, what)))
 
 
-def _limits(m: ReportData, what: str) -> list[Point]:
+def _limits(m: ReportData, lives: LifeData, what: str) -> list[Point]:
     points = []
     if what:
-        longest = float(m.part.ttf("node").durations.max())
+        longest, youngest = float(lives.durations.max()), float(_entries(lives).min())
         points.append(Point(f"Nothing is known beyond {duration(longest)}, the longest time seen."))
+        if youngest:
+            text = f"No {what} was observed before the age of {_age(youngest)}: shares are of those that reach it."
+            points.append(Point(text))
     text = "Not every lifetime that ended is a failure: the log's own rule says which count."
     return [*points, *many_rejected(m), Point(text, "data", "source")]
 
@@ -92,15 +98,15 @@ def sections(m: ReportData) -> list[Section | str]:
     what, lives = noun(m.log), m.part.ttf("node").pooled()
     parts: list[Section | str] = []
     if lives.n_failures.sum():
-        yearly = _by_age(lives.durations, lives.observed)
+        yearly = _by_age(lives)
         if len(yearly) > 1:
             rises = yearly["low"].iloc[-1] > yearly["high"].iloc[0]
             falls = yearly["high"].iloc[-1] < yearly["low"].iloc[0]
-            last = _ordinal(len(yearly))
+            first, last = _first_and_last(yearly)
             verdict = (
-                f"The risk of a {what} is {'higher' if rises else 'lower'} in its {last} year than in its first."
+                f"The risk of a {what} is {'higher' if rises else 'lower'} in its {last} year than in its {first}."
                 if rises or falls
-                else f"No change of the risk of a {what} is found between its first and its {last} year."
+                else f"No change of the risk of a {what} is found between its {first} and its {last} year."
             )
             columns = "year: year of age; began: began it; ended; share: share that ends; limits: "
             table = Table(
@@ -139,25 +145,53 @@ def sections(m: ReportData) -> list[Section | str]:
     return parts
 
 
-def _ages(durations: np.ndarray) -> list[float]:
-    """Ages of the cards: 1, 3 and 5 years where lifetimes are that long, else parts of the longest."""
-    ages = [HOURS_PER_YEAR * year for year in _YEARS if (durations >= HOURS_PER_YEAR * year).sum() >= _FEWEST_AT_RISK]
-    return ages or [float(f"{share * durations.max():.1g}") for share in (0.1, 0.3, 0.9)]
+def _entries(lives: LifeData) -> FloatArray:
+    """The ages from which lives were observed, hours."""
+    return np.zeros(lives.durations.size) if lives.entry is None else lives.entry
 
 
-def _by_age(durations: np.ndarray, observed: np.ndarray) -> pd.DataFrame:
-    """Share that ends within each year of age, of those that begin it, with exact Poisson confidence intervals."""
-    rows = []
+def _at_risk(lives: LifeData, age: float) -> int:
+    """How many were observed at an age and lived on."""
+    return int(((lives.durations > age) & (_entries(lives) <= age)).sum())
+
+
+def _ages(lives: LifeData) -> list[float]:
+    """Ages of the cards: 1, 3 and 5 years where enough are observed then, else parts of the longest."""
+    ages = [HOURS_PER_YEAR * year for year in _YEARS if _at_risk(lives, HOURS_PER_YEAR * year) >= _FEWEST_AT_RISK]
+    return ages or [float(f"{share * lives.durations.max():.1g}") for share in (0.1, 0.3, 0.9)]
+
+
+def _by_age(lives: LifeData) -> pd.DataFrame:
+    """Share that ends within each year of age (Kaplan-Meier), with Poisson limits of as many ends as inform it.
+
+    From the first year that enough begin under observation to the last that enough begin and remain in.
+    """
+    rows: list[list[float]] = []
+    steps = kaplan_meier(lives)
     for year in range(100):
         start, end = HOURS_PER_YEAR * year, HOURS_PER_YEAR * (year + 1)
-        began = int((durations > start).sum())
-        time = float(np.clip(durations - start, 0.0, end - start).sum()) / HOURS_PER_YEAR
+        began = _at_risk(lives, start)
+        until, since = (np.clip(ages - start, 0.0, end - start) for ages in (lives.durations, _entries(lives)))
+        time = float((until - since).sum()) / HOURS_PER_YEAR
         if began < _FEWEST_AT_RISK or time < 0.25 * began:
-            break
-        ended = int((observed & (durations > start) & (durations <= end)).sum())
-        low, high = poisson_interval(np.array([ended]), 0.95)
-        rows.append([year + 1, began, ended, *(float(-np.expm1(-x / time)) for x in (ended, low[0], high[0]))])
+            if rows:
+                break
+            continue
+        within = (steps.times > start) & (steps.times <= end) & (steps.events > 0)
+        events, at_risk = steps.events[within], steps.at_risk[within]
+        ended, hazard = int(events.sum()), float((events / at_risk).sum())
+        # the number of ends with equally many at risk that says as much about the hazard
+        informing = hazard**2 / float((events / at_risk**2).sum()) if ended else 0.0
+        per_end = hazard / informing if ended else 1.0 / time
+        limits = (float(-np.expm1(-limit[0] * per_end)) for limit in poisson_interval([informing], 0.95))
+        rows.append([year + 1, began, ended, 1.0 - float(np.prod(1.0 - events / at_risk)), *limits])
     return pd.DataFrame(rows, columns=["year", "began", "ended", "share", "low", "high"])
+
+
+def _first_and_last(yearly: pd.DataFrame) -> tuple[str, str]:
+    """The first and the last year of age of a table, in words."""
+    first, last = (yearly["year"].iloc[at] if len(yearly) else 1 for at in (0, -1))
+    return _ordinal(int(first)), _ordinal(int(last))
 
 
 def _places(m: ReportData) -> pd.DataFrame | None:
@@ -168,7 +202,9 @@ def _places(m: ReportData) -> pd.DataFrame | None:
         if lives is None or name not in lives or not 2 <= lives[name].nunique() <= _LARGEST_GROUPS:
             continue
         grouped = lives.groupby(lives[name].astype(str), observed=True)
-        ended, years = grouped["observed"].sum().astype(int), grouped["duration"].sum() / HOURS_PER_YEAR
+        hours = lives["duration"] - lives.get("entry", 0.0)
+        at_risk = hours.groupby(lives[name].astype(str), observed=True).sum()
+        ended, years = grouped["observed"].sum().astype(int), at_risk / HOURS_PER_YEAR
         if ended.sum() < _FEWEST_AT_RISK or years.min() <= 0.0:
             continue
         low, high = poisson_interval(ended.to_numpy(), 0.95)

@@ -48,8 +48,8 @@ _TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdi
 
 _LIVES = {
     "Share in service": (
-        "The Kaplan-Meier estimate (1958) with pointwise confidence intervals: units in service when last seen count "
-        "for as long as they were seen."
+        "The Kaplan-Meier estimate (1958) with pointwise confidence intervals: units count at the ages at which they "
+        "were observed, up to when last seen."
     ),
     "Ended per year": "Counts over years of service, with exact Poisson confidence intervals (Garwood 1936).",
     "Distributions": _TERMS["Distributions", "repairs times"],

@@ -25,6 +25,7 @@ from relfit.base.results import Interval
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.fleet.calibration import Parameters
 from relfit.log.failurelog import FailureLog
+from relfit.log.units_in_service import leave_at_failure
 from relfit.planning.job_questions import WhatIf, what_if
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.checkpoint_advice import AdvisedCheckpoints, advised_checkpoints
@@ -272,10 +273,20 @@ class ReportData:
             return [bool(period.start < window.end and period.end > window.start) for period in points.periods]
         return [i == points.stable for i in range(len(points.periods))]
 
+    @property
+    def units_leave(self) -> bool:
+        """Whether the nodes are units that leave when they fail: no job runs on them."""
+        return leave_at_failure(self.log)
+
+    def _jobs(self) -> None:
+        self._one_known_system()
+        if self.units_leave:
+            raise DataError("units leave when they fail")
+
     @answered
     def checkpoints(self) -> AdvisedCheckpoints:
         """The advised checkpoints of a job of the size of the first screen."""
-        self._one_known_system()
+        self._jobs()
         return advised_checkpoints(self.parameters.needed, self.log, self.job_size)
 
     @answered
@@ -295,7 +306,7 @@ class ReportData:
     @answered
     def what_if(self) -> WhatIf:
         """The grid of answers about jobs."""
-        self._one_known_system()
+        self._jobs()
         return what_if(self.model.needed, self.parameters.needed)
 
     # ------------------------------------------------------------------ distributions

@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import relfit as rf
 from relfit.cli.app import main
 
 
@@ -50,3 +52,68 @@ def test_where_no_unit_runs_a_line_says_so(tmp_path: Path, capsys: pytest.Captur
 def test_a_time_that_is_none_names_the_option(lives: tuple[str, float], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["fit", lives[0], "--unit", "hours", "--ahead", "0d"]) == 2
     assert "--ahead '0d' is zero" in capsys.readouterr().err
+
+
+def ahead(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, float]]:
+    assert main(["fit", *words, "--families", "exponential", "--ahead", "500h", "--json"]) == 0
+    rows: list[dict[str, float]] = json.loads(capsys.readouterr().out)["ahead"]
+    return rows
+
+
+def test_units_that_were_removed_do_not_run(lives: tuple[str, float], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every unit without a failure counted as running, unsaid, also those taken out of service."""
+    path, expected = lives
+    asked = ["fit", path, "--unit", "hours", "--families", "exponential", "--ahead", "500h"]
+    assert main(asked) == 0
+    assert "Every unit without a failure counts as running; --column running=NAME" in capsys.readouterr().out
+    text = Path(path).read_text(encoding="utf-8").splitlines()
+    runs = ["in_use", "", "no", "no", "yes", "yes", "no", "yes", "yes"]  # of fan3 to fan6, which did not fail, three
+    Path(path).write_text("\n".join(f"{a},{b}" for a, b in zip(text, runs, strict=True)) + "\n", encoding="utf-8")
+    flagged = [path, "--unit", "hours", "--column", "running=in_use"]
+    one = ahead(capsys, *flagged)[0]
+    assert one["running"] == 3
+    assert one["expected"] == pytest.approx(0.75 * expected)
+    assert main([*asked, "--column", "running=in_use"]) == 0
+    assert "counts as running" not in capsys.readouterr().out
+    Path(path).write_text("unit,hours,failed,in_use\na,5,yes,\nb,9,no,\nc,4,no,yes\n", encoding="utf-8")
+    assert ahead(capsys, *flagged)[0]["running"] == 1  # b says neither: its row is rejected
+    assert main(["info", path, "--column", "running=in_use", "--details"]) == 0
+    assert "says neither that the unit still runs" in " ".join(capsys.readouterr().out.split())
+
+
+def test_by_group_as_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"hours": rng.uniform(500.0, 3000.0, 300), "failed": rng.random(300) < 0.3})
+    table = table.assign(runs=rng.random(300) < 0.6, make=np.where(np.arange(300) % 3, "a", "b"))
+    table.to_csv(tmp_path / "lives.csv", index=False)
+    words = [str(tmp_path / "lives.csv"), "--column", "running=runs", "--per", "make"]
+    rows = ahead(capsys, *words, "--level", "0.9")
+    fits = rf.fit(table, "exponential", duration="hours", observed="failed", by=["make"])["exponential"]
+    still = rf.LifeData.from_frame(table[table["runs"] & ~table["failed"]], "hours", "failed", "make")
+    by_hand = fits.failures_ahead("500h", still).to_frame()
+    assert [row["running"] for row in rows] == by_hand["running"].tolist()
+    assert [row["expected"] for row in rows] == pytest.approx(by_hand["expected"].tolist())
+    assert [row["high"] for row in rows] == by_hand["high"].tolist()
+
+
+def test_nodes_that_left_do_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    left = ["2024-03-01" if i % 4 == 0 else "" for i in range(20)]
+    nodes = pd.DataFrame({"node": [f"n{i}" for i in range(20)], "entered": "2024-01-01", "left": left})
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    events = pd.DataFrame(
+        {"node": ["n0", "n1", "n2", "n1"], "start": ["2024-02-01", "2024-02-07", "2024-05-01", "2024-06-01"]}
+    )
+    events.to_csv(tmp_path / "log.csv", index=False)
+    words = [
+        str(tmp_path / "log.csv"),
+        "--population",
+        str(tmp_path / "nodes.csv"),
+        "--observed",
+        "2024-01-01/2025-01-01",
+    ]
+    assert ahead(capsys, *words, "--per", "all")[0]["running"] == 15
+    assert sum(row["running"] for row in ahead(capsys, *words, "--per", "node")) == 15
+    assert main(["fit", *words, "--per", "all", "--families", "exponential", "--ahead", "500h"]) == 0
+    assert "5 of 20 nodes left before the end and do not run." in capsys.readouterr().out
+    assert main(["fit", *words, "--column", "running=node", "--per", "all"]) == 2
+    assert "cannot say which units still run where failures have dates" in capsys.readouterr().err

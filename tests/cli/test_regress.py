@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
+from lifelines import CoxPHFitter
 
 import relfit as rf
 from relfit.cli.app import main
@@ -70,3 +72,20 @@ def test_the_coefficients_of_a_formula_are_in_the_short_answer(log_file: str, ca
     ratio, low, high = (row[f"rate_ratio{end}"] for end in ("", "_low", "_high"))
     assert f"{ratio:.4g} ({low:.4g}-{high:.4g})" in line
     assert line.split()[-1] == "a"
+
+
+def test_lives_that_entered_late_count_from_their_entry_and_ages_of_entry_are_no_attribute(tmp_path, capsys) -> None:
+    """Hazard ratios ignored `entry`, and it was compared as an attribute of the units."""
+    rng = np.random.default_rng(1)
+    old = np.arange(400) % 2 == 0
+    entry = np.where(old, 3000.0, 0.0)
+    life = entry + 4000.0 * rng.weibull(1.0, 400) * np.where(old, 1.0, 2.0)  # exponential: as if new at entry
+    table = pd.DataFrame({"hours": life, "entry": entry, "model": np.where(old, "a", "b"), "maker": "none"})
+    table.to_csv(tmp_path / "lives.csv", index=False)
+    said = document(capsys, "regress", str(tmp_path / "lives.csv"), "--formula", "ttf ~ model")
+    late = CoxPHFitter().fit(table[["hours", "entry", "model"]], "hours", entry_col="entry", formula="model")
+    assert said["table"][0]["hazard_ratio"] == pytest.approx(late.hazard_ratios_.iloc[0], rel=1e-6)
+    assert main(["regress", str(tmp_path / "lives.csv")]) == 0
+    assert "associated with model (1 tested" in " ".join(capsys.readouterr().out.split())
+    no_column = complaint(capsys, "regress", str(tmp_path / "lives.csv"), "--formula", "ttf ~ entry")
+    assert "no column 'entry'" in no_column

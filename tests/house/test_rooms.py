@@ -39,6 +39,7 @@ ORDER = (
     "log.outages",
     "log.durations",
     "log.failurelog",
+    "log.units_in_service",
     "io.parsing",
     "io",
     "io.workloads",

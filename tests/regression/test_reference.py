@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 from relfit.analyses.regression.models import regression
-from relfit.analyses.regression.time_models import aft_scores, cox_scores
+from relfit.analyses.regression.scores import aft_scores, cox_scores, schoenfeld_residuals
 
 FITTERS = {
     "cox": lifelines.CoxPHFitter,
@@ -142,3 +142,56 @@ def test_aft_scores_are_the_gradient(family: str) -> None:
     numeric = np.column_stack([(each(theta + step * e) - each(theta - step * e)) / (2 * step) for e in np.eye(3)])
     ours = aft_scores(family, t, seen, x, theta[:-1], theta[-1])
     assert np.allclose(ours, numeric, rtol=1e-5, atol=1e-7)
+
+
+def late(frame: pd.DataFrame, seed: int = 3) -> pd.DataFrame:
+    """The rows of a table that reached the age at which observation of them began, a third of them from age 0."""
+    ages = np.random.default_rng(seed).uniform(-400.0, 800.0, len(frame)).clip(min=0.0).round()
+    return frame.assign(entry=ages)[ages < frame["hours"]].reset_index(drop=True)
+
+
+@pytest.mark.parametrize("model", FITTERS)
+@pytest.mark.parametrize("ties", [False, True])
+def test_lives_that_entered_late_are_those_of_lifelines_with_an_entry(model: str, ties: bool) -> None:
+    frame = late(table(ties=ties))
+    got = regression(frame, "hours ~ rack + load", model, entry="entry", cluster=["node"])
+    theirs = directly(model, frame, "rack + load", entry_col="entry")
+    names = list(got.table.index)
+    assert np.allclose(got.table["coefficient"], coefficients(model, theirs, names), rtol=1e-6)
+    assert got.converged
+    assert got.loglik == pytest.approx(theirs.log_likelihood_, rel=1e-9)
+    assert got.likelihood_ratio.statistic == pytest.approx(theirs.log_likelihood_ratio_test().test_statistic, rel=1e-6)
+    from_birth = regression(frame, "hours ~ rack + load", model, cluster=["node"])
+    assert not np.allclose(got.table["coefficient"], from_birth.table["coefficient"], rtol=1e-3)
+    assert not got.table["standard_error"].isna().any()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_scores_of_lives_that_entered_late_are_the_gradient(ties: bool) -> None:
+    frame = late(table(80, ties=ties))
+    x = np.column_stack([frame["load"], frame["rack"] == "b"]).astype(float)
+    beta = np.array([0.4, -0.7])
+    t, seen, entry = (frame[name].to_numpy() for name in ("hours", "observed", "entry"))
+    risk = np.exp(x @ beta)
+    expected, residuals = np.zeros(2), np.zeros((len(frame), 2))
+    for time in np.unique(t[seen]):
+        tied, there = seen & (t == time), (t >= time) & (entry < time)
+        shares = np.arange(tied.sum()) / tied.sum()
+        means = [
+            (risk[there] @ x[there] - share * (risk[tied] @ x[tied])) / (risk[there].sum() - share * risk[tied].sum())
+            for share in shares
+        ]
+        expected += x[tied].sum(axis=0) - np.sum(means, axis=0)
+        residuals[tied] = x[tied] - np.mean(means, axis=0)
+    assert np.allclose(cox_scores(t, seen, x, beta, entry).sum(axis=0), expected)
+    assert np.allclose(schoenfeld_residuals(t, seen, x, beta, entry), residuals[seen])
+
+
+def test_the_test_of_proportional_hazards_is_that_of_lifelines_where_it_has_one() -> None:
+    """With entries of almost zero: lifelines has no residuals of lives that entered late."""
+    frame = table()
+    theirs = regression(frame, "hours ~ rack + load").proportional
+    ours = regression(frame.assign(entry=1e-9), "hours ~ rack + load", entry="entry").proportional
+    assert theirs is not None
+    assert ours is not None
+    assert np.allclose(ours, theirs, rtol=1e-5)

@@ -33,6 +33,7 @@ _DROPPED = {
 def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFrame, dict[str, int]]:
     """One row per duration: ``system``, ``node``, ``duration`` (hours), ``observed``, then every attribute of the log.
 
+    Where some entered late (left truncation), ``entry`` is the age from which each was observed, in hours.
     An attribute of a time to repair is that of its outage, else that of its node. One of a time to failure is that of
     its node, or where only events have it (``cause``), that of the failure with which the time began, since it must be
     known while the time runs; a time that began with the observation has none. Durations that the source gives itself
@@ -49,7 +50,7 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     data, rows = times.lives.from_age_known(), times.begun
     if times.lives.stationary is not None:
         rows = rows[~times.lives.stationary]
-    table = data.to_frame().rename(columns={"duration_hours": "duration"})
+    table = data.to_frame().rename(columns={"duration_hours": "duration", "entry_hours": "entry"})
     listed = measure == "ttf" and log.lifetimes is not None
     of_node = _nodes_of(log, table)
     of_event = (log.lifetimes if listed and log.lifetimes is not None else log.events, rows)
@@ -69,6 +70,11 @@ def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFram
     if rows.size < times.begun.size:
         counts["under_way"] = times.begun.size - rows.size
     return table, {_DROPPED.get(name, name): number for name, number in counts.items()}
+
+
+def entry_column(log: FailureLog, table: pd.DataFrame) -> str | None:
+    """The column of a `regression_table` with the ages of entry; none where all were observed from age 0."""
+    return "entry" if log.lifetimes is not None and "entry" in table else None
 
 
 def node_table(log: FailureLog) -> pd.DataFrame:

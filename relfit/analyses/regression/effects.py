@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
+from relfit.analyses.regression.covariates import entry_column, node_table, regression_table, without_shared
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import OutlierNodes, outlier_nodes
@@ -230,7 +230,8 @@ def attribute_effects(
             lone = _lone(part, name, lonely) if measure != "ttr" else np.zeros(len(part), dtype=np.bool_)
             row["left_out"] = ", ".join(dict.fromkeys(part.loc[lone, "node"].astype(str)))
             try:
-                fit, shown, levels = _fit(part[~lone], left, name, model, level, _values(log, name, system))
+                rows_used, values = part[~lone], _values(log, name, system)
+                fit, shown, levels = _fit(rows_used, left, name, model, level, values, entry_column(log, rows_used))
                 fits[(measure, name, system) if system else (measure, name)] = fit
                 row |= _row(fit, shown, levels)
             except RelfitError as error:
@@ -287,7 +288,7 @@ def _lone(table: pd.DataFrame, name: str, outliers: pd.MultiIndex) -> BoolArray:
 
 
 def _fit(
-    table: pd.DataFrame, left: str, name: str, model: str, level: float, of_nodes: pd.Series
+    table: pd.DataFrame, left: str, name: str, model: str, level: float, of_nodes: pd.Series, entry: str | None
 ) -> tuple[Regression, Regression, int]:
     """The regression on all levels, that of the farthest one against the rest, and the number of levels compared."""
     if model == "cox" and len(table) > _MOST_COX:
@@ -299,10 +300,11 @@ def _fit(
         raise RelfitError("its values are dates, which are no categories")
     number = pd.api.types.is_numeric_dtype(values.dtype) and not pd.api.types.is_bool_dtype(values.dtype)
     clusters = [key for key in ("system", "node") if left != "failures"]
+    entry = entry if left == "ttf" else None
     if number and values.nunique() > _FEW_VALUES:
         by_doubling = values.min() > 0 and values.max() > _WIDE * values.min()
         covariate = f"{_DOUBLED}(`{name}`)" if by_doubling else f"`{name}`"
-        fit = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters)
+        fit = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters, entry=entry)
         return fit, fit, 1
     levels = _compared_levels(values, table, len(of_nodes))
     reference = _most_frequent(levels, of_nodes)
@@ -310,7 +312,7 @@ def _fit(
 
     def fitted(groups: pd.Series, against: str, at: float) -> Regression:
         own = table.assign(**{name: groups})
-        return regression(own, formula, model, level=at, cluster=clusters, reference={name: against})
+        return regression(own, formula, model, level=at, cluster=clusters, reference={name: against}, entry=entry)
 
     fit, number_of_levels = fitted(levels, reference, level), levels.nunique()
     if number_of_levels == 2 or not fit.converged:

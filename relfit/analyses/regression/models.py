@@ -12,9 +12,9 @@ import scipy
 
 from relfit.analyses.regression import design
 from relfit.analyses.regression.count_model import COUNT_MODEL, fit_counts
-from relfit.analyses.regression.covariates import node_table, regression_table, without_shared
+from relfit.analyses.regression.covariates import entry_column, node_table, regression_table, without_shared
 from relfit.analyses.regression.regression_results import Estimate, Regression, Test
-from relfit.analyses.regression.time_models import TIME_MODELS, fit_times
+from relfit.analyses.regression.time_models import TIME_MODELS, Times, fit_times
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -93,7 +93,8 @@ def regress(
     left_out = {"record of an incident of several nodes": shared} if shared else {}
     table, dropped = (node_table(log), {}) if left == _COUNTS else regression_table(of_nodes, left)
     keys = ["system", "node"] if cluster == "node" else [] if cluster is None else [cluster]
-    own = ("node", "duration", "observed", "failures", "hours")
+    entry = entry_column(log, table)
+    own = ("node", "duration", "observed", "failures", "hours", entry)
     return regression(
         table.rename(columns={"duration": left}),
         formula,
@@ -103,6 +104,7 @@ def regress(
         level=level,
         covariates=[str(name) for name in table.columns if name not in own],
         dropped={**left_out, **dropped},
+        entry=entry,
     )
 
 
@@ -116,11 +118,13 @@ def regression(
     level: float = 0.95,
     covariates: Sequence[str] | None = None,
     dropped: Mapping[str, int] | None = None,
+    entry: str | None = None,
 ) -> Regression:
     """`regress` of a table with one row per duration (``observed`` marks a failure), or per node (with ``hours``).
 
     The left side names the column of hours, or is ``failures``; `cluster` names columns, and `covariates` what the
-    formula may name (all columns when left out); `dropped` are rows that were left out before.
+    formula may name (all columns when left out); `dropped` are rows that were left out before. `entry` names the column
+    of the hours from which a duration was observed (left truncation).
     """
     left, _ = design.split(formula)
     counted = left == _COUNTS
@@ -134,14 +138,15 @@ def regression(
         )
     level_checked(level)
     table = table.reset_index(drop=True)
-    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {})
+    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {}, entry)
     if counted:
         # a row per node: nothing to be robust to
         clusters = rows.clusters if rows.n_clusters != len(rows.frame) else None
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
         clusters = rows.clusters
-        estimate = fit_times(model, rows.frame, rows.right, rows.matrix, rows.hours, rows.failures > 0.0, clusters)
+        times = Times(rows.hours, rows.failures > 0.0, rows.entry)
+        estimate = fit_times(model, rows.frame, rows.right, rows.matrix, times, clusters)
     estimate = estimate.checked()
     return _result(formula, model, level, rows, estimate, None if clusters is None else rows.n_clusters)
 
@@ -159,6 +164,7 @@ class _Rows:
     keys: list[str]
     labels: pd.DataFrame
     dropped: dict[str, int]
+    entry: FloatArray | None
 
     @property
     def n_clusters(self) -> int | None:
@@ -173,19 +179,22 @@ def _rows(
     reference: Mapping[str, object],
     covariates: Sequence[str] | None,
     dropped: Mapping[str, int],
+    entry: str | None,
 ) -> _Rows:
     left, right = design.split(formula)
-    own = (left, "hours") if model == COUNT_MODEL else (left, "observed")
+    own = (left, "hours") if model == COUNT_MODEL else (left, "observed", *([entry] if entry else []))
     for name in (*own, *keys):
         if name not in table.columns:
             raise ArgumentError(f"no column {name!r}", remedy=design.suggestion(name, map(str, table.columns)))
     reasons: dict[str, npt.NDArray[np.bool_]] = {}
+    late: FloatArray | None = None
     if model == COUNT_MODEL:
         hours, failures = (table[name].to_numpy(np.float64) for name in ("hours", left))
         reasons["no hours observed"] = ~(hours > 0.0)
     else:
-        data = LifeData.from_array(table[left].to_numpy(np.float64), table["observed"].to_numpy(np.bool_))
-        hours, failures = data.durations, data.observed.astype(np.float64)
+        ages = table[entry].to_numpy(np.float64) if entry else None
+        data = LifeData.from_array(table[left].to_numpy(np.float64), table["observed"].to_numpy(np.bool_), entry=ages)
+        hours, failures, late = data.durations, data.observed.astype(np.float64), data.entry
         zero = hours == 0.0
         if model != "cox" and (zero & data.observed).any():
             what = f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model"
@@ -212,7 +221,8 @@ def _rows(
     frame, right = design.without_keywords(frame, right)
     matrix = design.matrix_of(frame, right, failures[at], _noun(model))
     labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
-    return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out)
+    late = None if late is None else late[at]
+    return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out, late)
 
 
 def _noun(model: str) -> str:

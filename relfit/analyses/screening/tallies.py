@@ -194,7 +194,10 @@ def by_node(log: FailureLog) -> pd.DataFrame:
     else:
         records = log.lifetimes[log.lifetimes["observed"].to_numpy(bool)]
         of_node = places_of_pairs(log.lifetimes, nodes)
-        hours = np.bincount(of_node[of_node >= 0], log.lifetimes["duration"].to_numpy(float)[of_node >= 0], len(nodes))
+        lives = log.lifetimes["duration"].to_numpy(float)
+        if "entry" in log.lifetimes:
+            lives = lives - log.lifetimes["entry"].to_numpy(float)
+        hours = np.bincount(of_node[of_node >= 0], lives[of_node >= 0], len(nodes))
     place = places_of_pairs(records, nodes)
     table = people[["system", "node"]].astype(str).reset_index(drop=True)
     table["events"], table["hours"] = np.bincount(place[place >= 0], minlength=len(nodes)), np.maximum(hours, 0.0)

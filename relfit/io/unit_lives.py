@@ -1,0 +1,134 @@
+"""Lives of units from a table with one row per unit: when it entered service, when it left, and whether it failed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from relfit.base.arrays import BoolArray, FloatArray
+from relfit.base.errors import ReadError, Remedy
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
+from relfit.io.declared_fleet import declared_window
+from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
+from relfit.io.life_flags import NO_FLAG, ended, flag_of_lives
+from relfit.io.node_list import IN_SERVICE
+from relfit.io.parsing.opening import Content
+from relfit.io.table_columns import Columns, check_column
+from relfit.io.table_mapping import guessed
+from relfit.log.failurelog import FailureLog, Window
+
+FROM_BIRTH = (
+    "every unit counts from the day it entered; if those that left before some day are not in the table, --observed "
+    "FROM/TO says from when they are"
+)
+_OF_UNITS = ("node", "system", "observed", "censored", "cause", "rack")
+
+
+def columns_of_units(columns: Columns) -> Columns | None:
+    """The columns of a table of units, with the fields entered and left; None for another table.
+
+    It is one where the mapping says when units entered, without a list of nodes, or where no column is the time of a
+    failure or a duration, and one with a usual name says when they entered and another which failed.
+    """
+    table, mapping = columns.table, columns.mapping
+    if mapping.population is not None or (not mapping.entered and {"start", "duration"} & set(columns.names)):
+        return None
+    names = {field: name for field, name in columns.names.items() if field in _OF_UNITS}
+    for field in ("entered", "left"):
+        wanted = getattr(mapping, field)
+        if wanted:
+            check_column(table, wanted, field)
+            names[field] = wanted
+        else:
+            names |= guessed(table.header, {field: IN_SERVICE[field]}, names.values())
+    if not {"observed", "censored"} & set(names):
+        names |= flag_of_lives(table, names.values())
+    if not mapping.entered and not ({"entered", "left"} <= set(names) and {"observed", "censored"} & set(names)):
+        return None
+    return replace(columns, names=names, clocks={}).in_one_order()
+
+
+def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureLog:
+    """Lifetimes from the installation of each unit, from its age when observation began to its end or the window's.
+
+    A `ReadError` where no column says which units failed, or when they left.
+    """
+    rejections, size = columns.rejections, columns.size
+    flag = "observed" if "observed" in columns else "censored"
+    if flag not in columns or "left" not in columns:
+        what, field = ("which units failed", "observed") if flag not in columns else ("when units left service", "left")
+        raise ReadError(
+            f"no column says {what}",
+            path=content.path,
+            line=1,
+            remedy=Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME"),
+        )
+    entered, left = columns.instants("entered", required=True), columns.instants("left")
+    clocks = columns.one_clock()
+    failed, is_flag = ended(columns.table, columns.names[flag], flag)
+    numbered = pd.Series(np.arange(1, size + 1).astype(str).astype(object))
+    node = columns.category("node") if "node" in columns else numbered
+    rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
+    rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
+    rejections.reject(failed & left.isna().to_numpy(), "failed, but no time says when", columns.names["left"])
+    rejections.reject((left < entered).to_numpy(), "left before it entered", columns.names["left"])
+    window = declared_window(columns, Window(entered.min(), max(entered.max(), left.max(skipna=True))))
+    good = rejections.settle(strict)
+    until = left.mask(left.isna() | (left > window.end), window.end)
+    since = entered.mask(entered < window.start, window.start)
+    there = (until > since) | (failed & (until == since) & (entered >= window.start))
+    rows = good & there.to_numpy()
+    seen_to_fail: BoolArray = failed & (left <= window.end).to_numpy()
+    system = columns.category("system", columns.mapping.system_name)
+    lifetimes = lifetimes_frame(
+        system=system[rows],
+        node=node[rows],
+        duration=_hours(entered, until)[rows],
+        observed=seen_to_fail[rows],
+        line=rejections.lines[rows],
+        entry=_hours(entered, since)[rows],
+        running=(left.isna() | (left > window.end)).to_numpy()[rows],
+        attributes=columns.attributes(rows, besides=("cause",)),
+    )
+    once = ~lifetimes.duplicated(["system", "node"]).to_numpy()
+    population = population_frame(
+        system=lifetimes["system"][once].astype(object),
+        node=lifetimes["node"][once].astype(object),
+        entered=since[rows][once],
+        left=until[rows][once],
+        entered_known=(entered >= window.start).to_numpy()[rows][once],
+        left_known=left.notna().to_numpy()[rows][once],
+        declared=True,
+    )
+    nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
+    said = [
+        columns.taken,
+        f"lives of units from {columns.names['entered']!r} to {columns.names['left']!r}; those that entered before "
+        f"{window.start:%Y-%m-%d} count from their age then",
+        *([columns.order_note] if columns.order_note else []),
+        *clocks,
+        *columns.table.notes,
+        *_questions(window),
+    ]
+    outside = int((good & ~there.to_numpy()).sum())
+    left_out = [("units not in service within the window", outside)] if outside else []
+    source = source_of(content, "table", columns.table.rows_read, int(good.sum()), columns.zone, said, left_out)
+    events = events_frame(system=[], node=[], start=nothing, line=[])
+    return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+def _hours(start: pd.Series, end: pd.Series) -> FloatArray:
+    """Hours from one instant to another of each row."""
+    return np.asarray((nanoseconds(end) - nanoseconds(start)) / NANOSECONDS_PER_HOUR, dtype=np.float64)
+
+
+def _questions(window: Window) -> list[str]:
+    """What the window was taken for, where nobody said it."""
+    questions = []
+    if not window.start_known:
+        questions.append(FROM_BIRTH)
+    if not window.end_known:
+        questions.append(f"units run until the last date, {window.end:%Y-%m-%d}; --observed FROM/TO says until when")
+    return questions

@@ -1,0 +1,88 @@
+"""Which units still run: those that a prediction of further failures is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from relfit.base.text import count
+from relfit.log.tables import Tables, made_once, pairs, places_of_pairs
+
+if TYPE_CHECKING:
+    from relfit.log.failurelog import FailureLog
+    from relfit.log.lifedata import LifeData
+
+EVERY_ONE_RUNS = "every unit without a failure counts as running; --column running=NAME names the flag of those that do"
+
+_AS_LIVES = "A table with one row per unit (entered, left, failed) has their lives: docs/lives.md"
+_FEWEST_LEFT, _MOST_LEFT = 10, 0.9  # nodes that failed, and the share of them that left then
+_AT_ONCE = pd.Timedelta("2D")  # from a failure to the date in the list of nodes
+
+
+@made_once
+def leave_at_failure(log: Tables) -> bool:
+    """Whether nodes are units that leave service when they fail, as disks do, by the list of nodes.
+
+    Examples
+    --------
+    >>> import relfit as rf
+    >>> leave_at_failure(rf.datasets.load("white"))
+    False
+    """
+    people, known = log.population, log.population["left_known"].to_numpy(bool)
+    if log.lifetimes is not None or not known.any():
+        return False
+    events = log.events[log.events["node"].notna()].reset_index(drop=True)
+    places = places_of_pairs(events, pairs(people))
+    left = people["left"].iloc[places].reset_index(drop=True)
+    once = ~events.duplicated(["system", "node"], keep=False).to_numpy()
+    at_once = (left - events["start"] <= _AT_ONCE) & (left < log.window.end)
+    gone = (places >= 0) & known[places] & once & at_once.to_numpy()
+    return bool(gone.size >= _FEWEST_LEFT and gone.mean() >= _MOST_LEFT)
+
+
+def hint_of_lives(log: FailureLog, per: str) -> str:
+    """A sentence where times to failure of a log miss the ages of units that leave when they fail; else empty."""
+    joined = per not in ("node", "all")
+    if not leave_at_failure(log) or (not joined and log.population["entered_known"].all()):
+        return ""
+    of = f"--per {per} takes all of one {per} as one machine" if joined else "ages before the window do not count"
+    return f"Units leave when they fail, and {of}. {_AS_LIVES}."
+
+
+def running_units(log: FailureLog, lives: LifeData, per: str, first: str) -> tuple[LifeData, str]:
+    """The times to failure in `lives` of the units that still run, and a sentence on which these are; empty if all.
+
+    Where the source gives lifetimes, those that its column ``running`` names, else all that are censored. In a log of
+    events all nodes that have not left before its end; groups of several nodes run on.
+
+    Parameters
+    ----------
+    log : FailureLog
+    lives : LifeData
+        Its times to failure.
+    per, first : str
+        As they were derived; see `FailureLog.ttf`.
+
+    Examples
+    --------
+    >>> import pandas as pd, relfit as rf
+    >>> log = rf.read(pd.DataFrame({"hours": [5.0, 9.0, 7.0], "failed": [1, 0, 0], "runs": [0, 1, 0]}), running="runs")
+    >>> running_units(log, log.ttf("all"), "all", "known")[0].durations.tolist()
+    [9.0]
+    """
+    if log.lifetimes is not None:
+        if "running" not in log.lifetimes:
+            return lives, EVERY_ONE_RUNS if lives.n_censored.any() else ""
+        part = replace(log, lifetimes=log.lifetimes[log.lifetimes["running"].to_numpy(bool)].reset_index(drop=True))
+        return part.ttf(per, first=first), ""
+    left = log.population["left"] < log.window.end
+    if per not in ("node", "all") or not left.any():
+        return lives, ""
+    by_node = log.ttf("node", first=first)
+    places = by_node.groups.get_indexer(pairs(log.population[~left]))
+    running = by_node.take(places[places >= 0].tolist())
+    gone = f"{int(left.sum()):,} of {count(len(left), 'node')} left before the end and do not run"
+    return running.pooled() if per == "all" else running, gone

@@ -1,0 +1,120 @@
+"""Tables with one row per unit and its dates of service: lives from installation, left-truncated by the window."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from lifelines import WeibullFitter
+
+import relfit as rf
+from relfit.base.errors import ArgumentError, ReadError
+from relfit.cli.app import main
+
+WINDOW = {"window_start": "2022-01-01", "window_end": "2024-01-01"}
+TABLE = """serial,model,installed,removed,failed
+a,X,2021-01-01,2022-07-01,1
+b,X,2022-03-01,2023-03-01,0
+c,Y,2021-12-22,,0
+d,Y,2019-01-01,2021-06-01,1
+e,Y,2023-12-02,2024-02-01,1
+f,Y,2024-02-01,,0
+"""
+
+
+def read(text: str = TABLE, **options: object) -> rf.FailureLog:
+    return rf.read(pd.read_csv(io.StringIO(text)), **{"node": "serial", **WINDOW, **options})
+
+
+def test_lives_by_hand() -> None:
+    log = read()
+    lives = log.lifetimes
+    assert lives is not None
+    days = lives.set_index("node")[["duration", "entry"]] / 24.0
+    assert days.loc["a"].tolist() == [546.0, 365.0]
+    assert days.loc["b"].tolist() == [365.0, 0.0]
+    assert days.loc["c"].tolist() == [740.0, 10.0]
+    assert days.loc["e"].tolist() == [30.0, 0.0]  # failed after the window: runs at its end
+    assert lives["node"].tolist() == ["a", "b", "c", "e"]  # d left before, f entered after
+    assert lives.set_index("node")["observed"].tolist() == [True, False, False, False]
+    assert lives.set_index("node")["running"].tolist() == [False, False, True, True]
+    assert log.attributes == ("model",)
+    assert log.source.omissions == ["2 events left out (units not in service within the window)"]
+    assert not log.undated
+
+
+def test_fits_are_those_of_lifelines_with_an_entry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of disks had no way to lives: its flags were refused, or a model was one machine."""
+    rng = np.random.default_rng(5)
+    day = pd.Timedelta(days=1)
+    installed = pd.Timestamp("2019-01-01") + pd.to_timedelta(rng.integers(0, 2200, 3000), unit="D")
+    make = np.where(np.arange(3000) % 2, "a", "b")
+    days = np.ceil(np.where(make == "a", 1500.0, 4000.0) * rng.weibull(1.6, 3000))
+    out = np.ceil(rng.exponential(4000.0, 3000))
+    removed = installed + pd.to_timedelta(np.minimum(days, out), unit="D")
+    start, end = pd.Timestamp("2022-01-01"), pd.Timestamp("2025-06-01")
+    table = pd.DataFrame(
+        {"installed": installed, "removed": removed, "failed": (days <= out).astype(int), "make": make}
+    )
+    table = table[removed > start]
+    gone = table["removed"] <= end
+    table = table.assign(removed=table["removed"].where(gone), failed=table["failed"].where(gone, 0))
+    table.to_csv(tmp_path / "disks.csv", index=False)
+    log = rf.read(tmp_path / "disks.csv", window_start=start, window_end=end)
+    fits = rf.fit(log.ttf("make"), "weibull")["weibull"]
+    for j, make_of in enumerate("ab"):
+        part = table[table["make"] == make_of]
+        age = (part["removed"].fillna(end) - part["installed"]) / day
+        entry = ((start - part["installed"]) / day).clip(lower=0.0)
+        theirs = WeibullFitter().fit(age, part["failed"], entry=entry)
+        assert fits.parameters["shape"][j] == pytest.approx(theirs.rho_, rel=1e-4)
+        assert fits.parameters["scale"][j] == pytest.approx(24.0 * theirs.lambda_, rel=1e-4)
+    words = ["fit", str(tmp_path / "disks.csv"), "--observed", "2022-01-01/2025-06-01", "--per", "make"]
+    assert main([*words, "--families", "weibull", "--ahead", "90d"]) == 0
+    said = capsys.readouterr().out
+    for make_of in "ab":
+        runs = ((table["make"] == make_of) & ~gone).sum()
+        assert re.search(rf"^{make_of} +weibull +{runs:,} ", said, re.MULTILINE)
+    assert "counts as running" not in said
+    assert "from the day it entered" not in said
+    assert main(["info", *words[1:4]]) == 0
+    assert f"censored ({gone.size - gone.sum():,} still running)" in " ".join(capsys.readouterr().out.split())
+    assert main(["fit", words[1], "--families", "weibull"]) == 0
+    assert "Every unit counts from the day it entered; if those" in capsys.readouterr().out
+
+
+def test_columns_are_named_or_recognized() -> None:
+    odd = TABLE.replace("installed", "born").replace("removed", "gone").replace("failed", "broke")
+    named = read(odd, entered="born", left="gone", observed="broke")
+    assert named.lifetimes is not None
+    assert named.lifetimes.equals(read().lifetimes)
+    with pytest.raises(ArgumentError, match="name observed, a flag of failures"):
+        read(odd, entered="born", left="gone")
+    with pytest.raises(ReadError, match="when units left service"):
+        read(odd, entered="born", observed="broke")
+    with pytest.raises(ReadError, match="did you mean born"):
+        read(odd, entered="bron", left="gone", observed="broke")
+
+
+def test_rows_that_contradict_themselves_are_rejected() -> None:
+    log = read(TABLE + "g,Y,2022-05-01,2022-04-01,1\nh,Y,2022-05-01,,1\ni,Y,2022-05-01,2022-06-01,perhaps\n")
+    reasons = log.rejected["reason"].tolist()
+    assert reasons[:2] == ["left before it entered", "failed, but no time says when"]
+    assert "says neither that the unit failed" in reasons[2]
+
+
+def test_a_window_that_nobody_said_is_a_question() -> None:
+    notes = read(window_start=None, window_end=None).source.notes
+    assert any("every unit counts from the day it entered" in note for note in notes)
+    assert any("units run until the last date, 2024-02-01" in note for note in notes)
+    assert not any("--observed" in note for note in read().source.notes)
+
+
+def test_a_flag_beside_a_start_points_to_lives() -> None:
+    with pytest.raises(ReadError) as error:
+        read(TABLE.replace(",1\n", ",0\n"), start="installed", observed="failed")
+    assert "a table with one row per unit has lives" in str(error.value)
