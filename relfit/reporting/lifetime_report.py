@@ -135,7 +135,7 @@ def sections(m: ReportData) -> list[Section | str]:
                 {name: name, **heads(f"lives: {what}s; ended; rate: per year; limits: {interval_head(0.95)}")},
                 percent=frozenset({"rate", "limits"}),
             )
-            parts.append(Section("places", f"Do places differ: by {name}", verdict, tables=(table,)))
+            parts.append(Section("places", f"Do {what}s differ by {name}?", verdict, tables=(table,)))
         tested = CheckedFits.of(lives, m.families, m.level)
         figure = Figure("times", "Share of lifetimes ended by age", partial(plotting.distributions, tested.fits))
         table = fit_table("fits", "Distributions fitted to the lifetimes", tested)
