@@ -132,9 +132,10 @@ def _drive_part(
             run.engine = es.grown_log(run.engine)
         elif code == es.PAUSED:
             _estimate(run, pause)
-            if saving is not None and pause >= run.next_save:
-                run.next_save += saving.seconds("every_simulated")
-                _numbered(simulation, saving, write)
+            if pause >= run.next_save:  # that of the run that was stopped, which may have saved at intervals
+                run.next_save += np.inf if saving is None else saving.seconds("every_simulated")
+                if saving is not None:
+                    _numbered(simulation, saving, write)
         now = time.perf_counter()
         if progress is not None and now >= times.next_word:
             times.next_word = now + _PATIENCE
