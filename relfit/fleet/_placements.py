@@ -150,14 +150,14 @@ def _up_at(watched: Outages, at: IntArray) -> FloatArray:
     """1 where a node was watched and up just before an instant, shape (nodes, instants); the last two are cached."""
     cache, key = _UP.setdefault(watched, {}), at.tobytes()
     if key not in cache:
-        everyone, width = np.arange(watched.n_groups), at.size + 1
+        size, width = watched.n_groups, at.size + 1
         began, ended = (np.searchsorted(at, instants, "right") for instants in (watched.start, watched.end))
         here = np.flatnonzero(began != ended)  # most outages are between two instants
-        node = np.concatenate([everyone, watched.code[here]])
+        node = np.concatenate([np.arange(size), watched.code[here]])
 
         def number(of_nodes: IntArray, places: IntArray) -> IntArray:
             cell = node * width + np.concatenate([np.searchsorted(at, of_nodes, "right"), places[here]])
-            return np.bincount(cell, minlength=width * watched.n_groups).reshape(-1, width)
+            return np.bincount(cell, minlength=width * size).reshape(-1, width)
 
         there = number(watched.entered, ended) - number(np.maximum(watched.left, watched.entered), began)
         while len(cache) > 1:

@@ -95,7 +95,7 @@ def test_the_most_reliable_nodes_are_taken_and_named(tmp_path, capsys):
         ("--age 2000000h", "years"),
         ("--age 700", "--age 700 does not say its unit; write 700min, 700h or 700days"),
         ("--age old", "not a duration"),
-        ("--horizon -3h", "not a duration"),
+        ("--horizon -3h", "is negative; give a time above zero"),
         ("--tolerate 6", "cannot lose 6"),
         ("--nodes ,", "names no node"),
         ("--missing pool", "--missing pool does not go with a file of fits"),

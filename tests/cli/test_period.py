@@ -105,7 +105,7 @@ def test_trend_is_of_the_period_that_a_fit_uses(tmp_path: Path, capsys: pytest.C
     periods = said["tables"]["periods"]
     assert [row["used"] for row in periods] == [False] * (len(periods) - 1) + [True]
     assert periods[0]["start"][:10] == "2000-07-01"  # change points are those of all of the log
-    assert any(text.startswith("Within the period used, no trend of the rate") for text in said["findings"])
+    assert any(text.startswith("Within the period used, no trend of the failure rate") for text in said["findings"])
     assert main(["dependence", "white", "--period", "2004-07-01/2004-10-01", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["period"]["start"][:10] == "2004-07-01"
     assert main(["incidents", "white", "--json"]) == 0

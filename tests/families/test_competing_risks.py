@@ -81,7 +81,7 @@ def test_what_cannot_compete():
         CompetingRisks([])
     with pytest.raises(ArgumentError, match="cause 'disk' is not a distribution but float"):
         CompetingRisks({"disk": 3.0})
-    with pytest.raises(ArgumentError, match="lives of zero"):
+    with pytest.raises(ArgumentError, match="durations of zero"):
         CompetingRisks([ZeroInflated(0.1, 1.0, 1.0)])
     with pytest.raises(ArgumentError, match=r"do not fit together: cause_1 \(2,\), cause_2 \(3,\)"):
         CompetingRisks([Exponential([1.0, 2.0]), Exponential([1.0, 2.0, 3.0])])

@@ -185,7 +185,7 @@ def test_arguments():
         correlations(lives, "spearmint")
     with pytest.raises(ArgumentError, match="too few"):
         correlations(lives, most=2)
-    with pytest.raises(ArgumentError, match="whole number from 0"):
+    with pytest.raises(ArgumentError, match="whole number of 0"):
         correlations(lives, n_resamples=-1)
     with pytest.raises(DataError, match="exactly known"):
         correlations(LifeData.from_array(np.ones((2, 4)), weights=2))

@@ -182,7 +182,7 @@ def test_windows_columns_and_logs_that_cannot_be():
         cofailures(EMPTY, 0)
     with pytest.raises(ArgumentError, match="use system"):
         cofailures(EMPTY, 1, "rack")
-    with pytest.raises(ArgumentError, match="whole number from 0"):
+    with pytest.raises(ArgumentError, match="whole number of 0"):
         cofailures(EMPTY, 1, n_resamples=-1)
     one = cofailures(EMPTY, 1, n_resamples=9)
     assert one.depends is None
