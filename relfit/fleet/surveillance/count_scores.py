@@ -194,49 +194,6 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
                 _limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")
             ],
             "Incidents seen": latest["happened"].astype(int),
-            "Inside": percent(part["inside"].mean()),
-            "Should be": percent(part["level"].mean()),
-            "Mean miss": percent(error),
-        }
-    )
-    latest = known.sort_values("made", kind="stable").tail(last)[::-1]
-    each = pd.DataFrame(
-        {
-            "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
-            "System": latest["system"],
-            "Days": (latest["horizon_hours"] / 24.0).map(number),
-            "Incidents forecast": [
-                _limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")
-            ],
-            "Incidents seen": latest["happened"].astype(int),
-            "Inside": percent(part["inside"].mean()),
-            "Should be": percent(part["level"].mean()),
-            "Mean miss": percent(error),
-        }
-    )
-    latest = known.sort_values("made", kind="stable").tail(last)[::-1]
-    each = pd.DataFrame(
-        {
-            "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
-            "System": latest["system"],
-            "Days": (latest["horizon_hours"] / 24.0).map(number),
-            "Incidents forecast": [
-                _limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")
-            ],
-            "Incidents seen": latest["happened"].astype(int),
-            "Inside": percent(part["inside"].mean()),
-            "Should be": percent(part["level"].mean()),
-            "Mean miss": percent(error),
-        }
-    )
-    latest = known.sort_values("made", kind="stable").tail(last)[::-1]
-    each = pd.DataFrame(
-        {
-            "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
-            "System": latest["system"],
-            "Days": (latest["horizon_hours"] / 24.0).map(number),
-            "Forecast": [_limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")],
-            "Came": latest["happened"].astype(int),
             "Inside": inside[latest.index].map({True: "yes", False: "no"}),
         }
     )
