@@ -119,10 +119,17 @@ def reject_columns(names: Collection[object]) -> None:
         raise ArgumentError(f"{beside[0]!r} would be a group of durations, as every name is", remedy=_FLAGS)
 
 
-def as_flags(observed: npt.ArrayLike) -> BoolArray:
-    """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0."""
+def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0.
+
+    The words True and False count as such: tables of Dask hold flags beside missing values as text.
+    """
     values = as_column("observed", observed)
-    numbers = values if values.dtype.kind in "biuf" else pd.to_numeric(pd.Series(values.ravel()), errors="coerce")
+    numbers = values
+    if values.dtype.kind not in "biuf":
+        cells = pd.Series(values.ravel(), dtype=object)
+        words = cells.isin(["True", "False"])
+        numbers = pd.to_numeric(cells.mask(words, cells == "True"), errors="coerce").to_numpy()
     if not np.isin(numbers, (0, 1)).all():
         raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")
     return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)

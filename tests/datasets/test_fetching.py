@@ -98,7 +98,7 @@ def test_a_damaged_cache_is_fetched_again(mirror, tmp_path, monkeypatch):
         ("fail", "answers 503"),
         ("stall", "does not answer|cut short|no connection"),
         ("truncate", "cut short|not the file"),
-        ("lie", "not the file that is expected"),
+        ("lie", "not the expected file"),
     ],
 )
 def test_what_goes_wrong_is_said_and_leaves_nothing_behind(mirror, tmp_path, behaviour, message):
@@ -276,7 +276,7 @@ def test_without_a_published_checksum_the_first_copy_is_the_measure(mirror, tmp_
     assert kept.read_bytes() == good
     kept.unlink()
     Server.behaviour = "lie"
-    with pytest.raises(rf.ReadError, match="not the file that is expected"):
+    with pytest.raises(rf.ReadError, match="not the expected file"):
         rf.datasets.fetch("lanl-cm5", cache=cache, mirror=mirror)
 
 

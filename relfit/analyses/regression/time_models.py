@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from relfit.analyses.regression.design import INTERCEPT
 from relfit.analyses.regression.regression_results import Estimate, at_maximum
@@ -114,7 +114,7 @@ def _proportional(
             test = proportional_hazard_test(fitter, table, time_transform="rank").summary.reindex(columns)
         statistic, p = (test[name].to_numpy(dtype=np.float64) for name in ("test_statistic", "p"))
     else:
-        p = np.asarray(stats.chi2.sf(statistic, 1), dtype=np.float64)
+        p = np.asarray(special.chdtrc(1.0, statistic), dtype=np.float64)
     index = pd.Index(columns, name="covariate", dtype=object)
     return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=index)
 
@@ -122,7 +122,7 @@ def _proportional(
 def _of_late(matrix: pd.DataFrame, times: Times, coefficients: FloatArray, covariance: FloatArray) -> FloatArray:
     """The statistic of that test where durations entered late."""
     residuals = schoenfeld_residuals(times.hours, times.observed, matrix.to_numpy(), coefficients, times.entry)
-    ranks = stats.rankdata(times.hours[times.observed])
-    ranks -= ranks.mean()
+    ranks = pd.Series(times.hours[times.observed]).rank().to_numpy()
+    ranks = ranks - ranks.mean()
     moved = ranks @ residuals @ covariance
     return np.asarray(len(ranks) * moved**2 / (np.diag(covariance) * (ranks**2).sum()), dtype=np.float64)
