@@ -136,11 +136,11 @@ def _of_many(fits: Fits, sample: Fits) -> str:
         text += f" (tested: {len(sample)} of the groups)" if len(sample) < len(fits) else ""
         said = f"Anderson-Darling rejects {f'the {name}' if each else 'it'} in {_counted(tested, rejected)}"
         chance = special.bdtrc(rejected - 1, tested, _ALPHA)
+        failures = int(np.median(fits.lives.n_failures[compared]))
         if chance >= _FAR:
-            failures = int(np.median(fits.lives.n_failures[compared]))
             few = f", but {count(failures, 'failure')} a group (median) tell little: all groups together tell more"
             return f"{text}; {said}{few if failures < _FEW and chance >= _ALPHA else ''}."
-        text += f", but {said}: few failures favour few parameters"
+        text += f", but {said}{': few failures favour few parameters' if failures < _FEW else ''}"
         others = {other: (of, of_these) for other, (of, of_these) in tests.items() if of}
         if others:
             least = min(others, key=lambda other: others[other][1] / others[other][0])

@@ -13,6 +13,7 @@ from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.text import count, duration, interval_ends, number, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fitting.nonparametric import kaplan_meier
+from relfit.io.unit_lives import FROM_BIRTH
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.reporting.checked_fits import CheckedFits
@@ -89,6 +90,7 @@ def _limits(m: ReportData, lives: LifeData, what: str) -> list[Point]:
         if youngest:
             text = f"No {what} was observed before the age of {_age(youngest)}: shares are of those that reach it."
             points.append(Point(text))
+        points += [Point(f"{FROM_BIRTH[:1].upper()}{FROM_BIRTH[1:]}.")] if FROM_BIRTH in m.log.source.notes else []
     text = "Not every lifetime that ended is a failure: the log's own rule says which count."
     return [*points, *many_rejected(m), Point(text, "data", "source")]
 

@@ -212,6 +212,14 @@ def test_no_p_value_near_five_percent_rests_on_the_first_replicates():
     assert 0.035 < np.mean(p <= 0.05) < 0.065
 
 
+def test_many_failures_are_not_called_few_where_every_distribution_is_rejected() -> None:
+    rng = np.random.default_rng(2)
+    two = np.where(rng.random((4, 500)) < 0.5, rng.normal(10.0, 1.0, (4, 500)), rng.normal(1000.0, 50.0, (4, 500)))
+    said = rf.fitting.finding(rf.fit(rf.LifeData.from_array(np.abs(two)), ["weibull", "lognormal"]))
+    assert "but Anderson-Darling rejects it in 4 of 4" in said
+    assert "few failures" not in said
+
+
 def test_the_simplest_family_does_not_win_where_tests_reject_it() -> None:
     """Of eight failures each AICc prefers one parameter, whatever the shape; all groups together tell."""
     families = ["exponential", "weibull"]

@@ -114,6 +114,14 @@ def test_a_window_that_nobody_said_is_a_question() -> None:
     assert not any("--observed" in note for note in read().source.notes)
 
 
+def test_the_page_says_that_every_unit_counts_from_its_first_day(tmp_path: Path) -> None:
+    (tmp_path / "disks.csv").write_text(TABLE)
+    for options, told in (([], True), (["--observed", "2022-01-01/2024-01-01"], False)):
+        assert main(["report", str(tmp_path / "disks.csv"), *options, "--out", str(tmp_path / "page.html")]) == 0
+        page = (tmp_path / "page.html").read_text(encoding="utf-8")
+        assert ("Every unit counts from the day it entered" in page) == told
+
+
 def test_a_flag_beside_a_start_points_to_lives() -> None:
     with pytest.raises(ReadError) as error:
         read(TABLE.replace(",1\n", ",0\n"), start="installed", observed="failed")
