@@ -53,7 +53,11 @@ def _of_one(fits: Fits) -> str:
     failures = int(fits.lives.n_failures[0])
     if best is None or len(ok) < 2:
         name = best if best is not None else ok[0]
-        few = f"{count(failures, 'failure')} are too few to compare distributions" if len(fits.families) > 1 else ""
+        few = (
+            f"{count(failures, 'failure')} {'is' if failures == 1 else 'are'} too few to compare distributions"
+            if len(fits.families) > 1
+            else ""
+        )
         return (f"{few}; the {name}" if few else f"The {name}") + f" has the {_mean(fits[name])}."
     others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
     as_good = f" (the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good)" if others else ""

@@ -55,6 +55,9 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
 
     A `ReadError` where no column says which units failed, or when they left.
     """
+    if columns.mapping.running:
+        remedy = "leave out running: a unit without a time in the column of left still runs"
+        raise content.error("a table with one row per unit says by dates which still run", remedy, line=1)
     rejections, size = columns.rejections, columns.size
     flag = "observed" if "observed" in columns else "censored"
     if flag not in columns or "left" not in columns:

@@ -215,6 +215,8 @@ def test_rejected_groups_are_those_with_p_below_the_level():
 def test_three_failures_are_too_few_to_compare():
     said = rf.fitting.finding(rf.fit(np.array([[10.0, 20.0, 30.0]]), ["exponential", "weibull"]))
     assert said.startswith("3 failures are too few to compare distributions; the exponential has the mean 20 h")
+    alone = rf.fit([10.0, 20.0], ["exponential", "weibull"], observed=[True, False])
+    assert rf.fitting.finding(alone).startswith("1 failure is too few to compare distributions")
 
 
 @pytest.mark.parametrize(

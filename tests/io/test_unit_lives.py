@@ -100,6 +100,11 @@ def test_columns_are_named_or_recognized() -> None:
         read(odd, entered="bron", left="gone", observed="broke")
 
 
+def test_dates_say_which_units_still_run() -> None:
+    with pytest.raises(ReadError, match="says by dates which still run"):
+        read(running="failed")
+
+
 def test_rows_that_contradict_themselves_are_rejected() -> None:
     log = read(TABLE + "g,Y,2022-05-01,2022-04-01,1\nh,Y,2022-05-01,,1\ni,Y,2022-05-01,2022-06-01,perhaps\n")
     reasons = log.rejected["reason"].tolist()
