@@ -34,13 +34,6 @@ def stamps_without_year(
     """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and which lines have one.
 
     A priority in front, ``<4>``, is skipped.
-
-    Examples
-    --------
-    >>> line = np.frombuffer(b"<4>Jan  5 10:00:00 a", np.uint8)
-    >>> month, day, second, good = stamps_without_year(line, np.array([0]))
-    >>> month.tolist(), day.tolist(), second.tolist(), good.tolist()
-    ([1], [5], [36000], [True])
     """
     at = begins + _priority(octets, begins)
     fits = at + _WIDTH <= octets.size
@@ -75,13 +68,7 @@ def _priority(octets: npt.NDArray[np.uint8], begins: IntArray) -> IntArray:
 
 
 def turns(month: IntArray, day: IntArray, second: IntArray, good: BoolArray) -> IntArray:
-    """Lines at which clocks go back by more than lines can be out of order, and the lines before them.
-
-    Examples
-    --------
-    >>> turns(np.array([12, 12, 1]), np.array([31, 31, 1]), np.array([9, 99, 9]), np.ones(3, dtype=bool)).tolist()
-    [1, 2]
-    """
+    """Lines at which clocks go back by more than lines can be out of order, and the lines before them."""
     rows = np.flatnonzero(good)
     passed = (31 * (month[rows] - 1) + day[rows]) * _DAY + second[rows]
     back = np.flatnonzero(np.diff(passed) < -_BACK)[:_MOST_TURNS]

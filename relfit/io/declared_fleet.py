@@ -45,14 +45,7 @@ class Observed:
 
 
 def declared(log: FailureLog, options: Mapping[str, object]) -> FailureLog:
-    """A log with what `options`, some of `DECLARATIONS`, say of its fleet and its window.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> declared(rf.datasets.load("white"), {"n_nodes": 600}).n_nodes
-    600
-    """
+    """A log with what `options`, some of `DECLARATIONS`, say of its fleet and its window."""
     if log.lifetimes is not None:
         raise ArgumentError(
             f"{', '.join(options)}: this log has complete lifetimes, without a window and without other units",

@@ -76,15 +76,7 @@ def population_frame(
 
 
 def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -> pd.DataFrame:
-    """A population of one system, completed by further nodes that were there for all of the window.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> log = rf.datasets.load("white")
-    >>> with_nodes(log.population.head(2), ["spare"], log.window)["node"].tolist()
-    ['n000', 'n001', 'spare']
-    """
+    """A population of one system, completed by further nodes that were there for all of the window."""
     grown = population.reset_index(drop=True).reindex(range(len(population) + len(names)))
     unknown = np.zeros(len(names), dtype=bool)
     return grown.assign(
@@ -101,10 +93,7 @@ def with_nodes(population: pd.DataFrame, names: Sequence[str], window: Window) -
 def lifetimes_frame(
     *, line: npt.ArrayLike, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The table of complete durations of a source, in hours.
-
-    ``entry`` is the age from which each was observed; ``running`` says of which the unit still runs.
-    """
+    """The table of complete durations, in hours, from ``entry`` on; ``running``: whether the unit still runs."""
     return _frame(LIFETIME_COLUMNS, len(np.asarray(line)), {"line": line, **columns}, attributes)
 
 
@@ -161,8 +150,7 @@ def outside_window(
 ) -> tuple[BoolArray, list[tuple[str, int]], list[str]]:
     """Which events start outside the window, how many for each reason, and notes on them.
 
-    `declared_end` is the end as the user gives it; a date without a time is its first instant, which the note explains
-    where events lie on that day.
+    `declared_end` is as the user gives it: a date is its first instant, which a note explains to who has events then.
     """
     early, late = (start < window.start).to_numpy(), (start > window.end).to_numpy()
     reasons = [("before the declared start", early, window.start), ("after the declared end", late, window.end)]
@@ -227,10 +215,7 @@ def source_of(
 def seen_population(
     events: pd.DataFrame, start: pd.Timestamp, end: pd.Timestamp, *, end_known: bool, keep: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """The nodes that events name, observed for all of the window, with those columns of `keep` that never change.
-
-    Their installation is not known.
-    """
+    """The nodes that events name, observed for all of the window, with those columns of `keep` that never change."""
     there = events["node"].notna().to_numpy()
     named = events if there.all() else events[there]
     codes = pair_codes(named)

@@ -1,10 +1,9 @@
 """Failure Trace Archive traces: a folder of tables, or its ``event_trace`` file alone.
 
-Fields are separated by tabs and padded with blanks; the header starts with ``#`` and is separated by blanks. An event
-is an interval in which a node was available (1) or not (0), in Unix seconds. Unavailable intervals become events of the
-log; available ones show that the node was observed. A node is observed from its first row to its last: the dates of the
-component table, the same for all nodes, are those of the site. An outage that begins or ends with the node's own trace
-is cut off there.
+Fields are separated by tabs and padded with blanks. An event is an interval in which a node was available (1) or not
+(0), in Unix seconds: unavailable intervals become events of the log, and available ones show that the node was
+observed. That is from its first row to its last, as the dates of the component table, the same for all nodes, are
+those of the site. An outage that begins or ends with the node's own trace is cut off there.
 """
 
 from __future__ import annotations
@@ -57,11 +56,7 @@ def trace_in(folder: Path) -> Path:
 
 
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read an event trace, with the node, component and platform tables beside it where there are any.
-
-    The log's time zone is `timezone`, by default the nodes' own offset. A file that is no event trace is a `ReadError`,
-    and so is a rejected row when `strict`.
-    """
+    """Read an event trace and the tables beside it; the zone is `timezone`, by default the nodes' own offset."""
     text = as_text(content)
     header = _header(text.data, content.path)
     missing = [name for name in _NEEDED if name not in header]

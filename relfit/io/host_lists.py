@@ -14,13 +14,7 @@ _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def hosts(text: str) -> list[str]:
-    """The names in a list; a text that is no list is one name.
-
-    Examples
-    --------
-    >>> hosts("n[08-10,12],login1"), hosts("r[1-2]n[0-1]"), hosts("None assigned")
-    (['n08', 'n09', 'n10', 'n12', 'login1'], ['r1n0', 'r1n1', 'r2n0', 'r2n1'], [])
-    """
+    """The names in a list such as ``n[08-10,12],login1``; a text that is no list is one name."""
     text = text.strip()
     if not text or text.lower() in ("none assigned", "(null)", "none", "unknown"):
         return []
@@ -54,16 +48,7 @@ def _choices(piece: str) -> list[str]:
 
 
 class Hosts:
-    """The names in many lists; parts that long ranges share are expanded once.
-
-    Examples
-    --------
-    >>> everyone = Hosts()
-    >>> everyone.add("n[1-500]"), everyone.add("n[250-600]"), everyone.add("login1"), everyone.add("None assigned")
-    (None, None, 'login1', '')
-    >>> len(everyone.names), list(everyone.names)[-2:]
-    (601, ['n600', 'login1'])
-    """
+    """The names in many lists; parts that long ranges share are expanded once."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}

@@ -47,15 +47,12 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read the LANL failure CSV.
+    """Read the LANL failure CSV; times are in `timezone`, by default ``America/Denver``.
 
     Rows without a node stay: they count for their system. Exact repetitions of a row, impossible times and repairs
     before their failure are rejected. A node is observed from the start of its month of production, or of installation
     if it failed before, to the end of its month of decommissioning. Nodes that never failed are added from the stated
     number of nodes of their system.
-
-    The zone of the times is `timezone`, by default ``America/Denver``. A missing column is a `ReadError`, and so is a
-    rejected row when `strict`.
     """
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the LANL failure CSV")

@@ -27,13 +27,7 @@ UNFLAGGED = (
 
 
 def flags(column: object) -> tuple[BoolArray, BoolArray]:
-    """Truth of each word, and whether it is a word for true or false.
-
-    Examples
-    --------
-    >>> flags(["yes", "0", "maybe"])[1].tolist()
-    [True, True, False]
-    """
+    """Truth of each word, and whether it is a word for true or false."""
     words, codes = _words(column)
     return _where(words, _TRUE)[codes], _where(words, _TRUE | _FALSE)[codes]
 
@@ -44,13 +38,6 @@ def ended_flags(column: object, *, censored: bool = False) -> tuple[BoolArray, B
     The words of the column together decide what ``F`` is: false beside words for true or false, a failure beside ``S``
     or ``C`` (suspended, censored) or another word for failed or running, and neither alone or beside both kinds. With
     `censored`, words for true say that a life is censored; words such as ``failed`` say the same in either column.
-
-    Examples
-    --------
-    >>> [ended_flags(words)[0].tolist() for words in (["F", "S"], ["T", "F"])]
-    [[True, False], [True, False]]
-    >>> ended_flags(["F", "F"]) is None
-    True
     """
     words, codes = _words(column)
     others = frozenset(words) - {_EITHER}
@@ -92,10 +79,7 @@ def _all_flags(table: TextTable, name: str) -> bool:
 
 
 def ended(table: TextTable, name: str, field: str) -> tuple[BoolArray, BoolArray]:
-    """Whether each life ended, by its flag (`field` observed or censored), and whether that is a flag.
-
-    A `ReadError` where a flag may mean both.
-    """
+    """As `ended_flags`, of a column for `field`, observed or censored; a `ReadError` where a flag may mean both."""
     answer = ended_flags(table.columns[name], censored=field == "censored")
     if answer is None:
         raise table.rejections.error(

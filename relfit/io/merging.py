@@ -105,14 +105,7 @@ def merge(
 
 
 def joint_window(windows: Sequence[Window]) -> Window:
-    """The window from the first start to the last end of several.
-
-    Examples
-    --------
-    >>> day = [pd.Timestamp(f"2024-01-0{i}", tz="UTC") for i in (1, 2, 3)]
-    >>> joint_window([Window(day[0], day[1], True, True), Window(day[1], day[2])]).start_known
-    True
-    """
+    """The window from the first start to the last end of several."""
     first, last = min(window.start for window in windows), max(window.end for window in windows)
     return Window(
         first,

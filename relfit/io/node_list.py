@@ -113,13 +113,7 @@ def _in_their_case(node: pd.Series, listed: pd.Series) -> tuple[pd.Series, list[
 
 
 def differing_in_case(node: pd.Series) -> list[str]:
-    """The question about names of nodes without a list, where some differ by case only.
-
-    Examples
-    --------
-    >>> differing_in_case(pd.Series(["a1", "A1", "b2"], dtype="category"))[0][:57]
-    "1 pair of names differs by case only ('A1' and 'a1') and "
-    """
+    """The question about names of nodes without a list, where some differ by case only."""
     by_folded = defaultdict(list)
     for kind in map(str, node.cat.categories):
         by_folded[kind.casefold()].append(kind)

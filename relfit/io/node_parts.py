@@ -83,11 +83,9 @@ class NodeParts:
 
 
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
-    """Write the rows of stored logs to a folder, by their nodes.
+    """Write the rows of files that `relfit.write` wrote to an empty folder, by their nodes; it needs thrice the space.
 
-    `path` names files that `relfit.write` wrote, a folder or a pattern of them; the empty `folder` needs space for
-    three times their size. A `ReadError` for another file, or one with lifetimes without dates. A `DataError` without
-    any event.
+    A `ReadError` for another file, or one with lifetimes without dates; a `DataError` without any event.
     """
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]

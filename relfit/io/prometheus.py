@@ -1,10 +1,8 @@
 """Range exports of Prometheus: samples of ``up`` (1 or 0) by instance, as JSON of its API or as CSV.
 
-A CSV has one row per sample or, as Grafana writes it, one row per time and one column per series.
-
-A node is down from the first sample of 0 to the next of 1. One that is down at its first sample was down before: that
-is no failure. Where samples are missing the node was not observed and nothing is counted; a note gives the number of
-such gaps.
+A CSV has one row per sample or, as Grafana writes it, one row per time and one column per series. A node is down from
+the first sample of 0 to the next of 1. One that is down at its first sample was down before: that is no failure. Where
+samples are missing the node was not observed and nothing is counted; a note gives the number of such gaps.
 """
 
 from __future__ import annotations
@@ -86,10 +84,9 @@ def log_of_samples(
     strict: bool = False,
     system: str = "system",
 ) -> FailureLog:
-    """The log of the outages in samples.
+    """The log of the outages in samples; a `ReadError` when there is none.
 
-    Each sample has the number of its node in `nodes`, its time (nanoseconds since 1970), its value 0 or 1, and its
-    line. A `ReadError` when there is no sample.
+    `codes` number the nodes, times are nanoseconds since 1970, values 0 (down) or 1.
     """
     order = np.lexsort((time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]

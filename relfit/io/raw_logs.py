@@ -106,10 +106,7 @@ class RawFailures:
         until: int | IntArray,
         detail: object = None,
     ) -> RawFailures:
-        """From outages by number of node; those in progress end at `until`.
-
-        `cause`, `line` and `detail` have one entry per record.
-        """
+        """From outages by number of node, ended by `until`; `cause`, `line` and `detail` have an entry per record."""
         row = outages.row
         return cls(
             np.asarray(names, dtype=object)[outages.node],

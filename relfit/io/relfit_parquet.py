@@ -142,13 +142,7 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
 
 
 def _file_names(systems: Iterable[str]) -> dict[str, str]:
-    """A name of a file for each system, without what no path may hold; none twice, even where case does not count.
-
-    Examples
-    --------
-    >>> _file_names(["alpha", "../a b", "Alpha", "alpha"])
-    {'alpha': 'system-alpha', '../a b': 'system-.._a_b', 'Alpha': 'system-Alpha-2'}
-    """
+    """A name of a file for each system, without what no path may hold; none twice, even where case does not count."""
     names: dict[str, str] = {}
     taken: set[str] = set()
     for system in dict.fromkeys(systems):
@@ -176,10 +170,7 @@ def recognises(content: Content) -> bool:
 
 
 def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog:
-    """Read a file of `write`, which holds its rejected rows and its time zone: `strict` and `timezone` have no effect.
-
-    A `ReadError` when this is not such a file, or it is damaged.
-    """
+    """Read a file of `write`, which holds its zone and rejected rows: `strict` and `timezone` have no effect."""
     with damage_named(content):
         log = _restored(content)
         counted = log.source.rows_read == log.source.rows_kept + len(log.rejected)
@@ -241,10 +232,7 @@ class Stored:
 
 
 def opened(content: Content) -> Stored:
-    """Open a file of `write`: its metadata are checked, its events are not read.
-
-    A `ReadError` when this is not such a file, or one of another version.
-    """
+    """Open a file of `write` of this version (else a `ReadError`): metadata are checked, events are not read."""
     if not recognises(content):
         raise content.error("this is not a log that relfit wrote", "leave out format")
     file = parquet.ParquetFile(content.seekable(), page_checksum_verification=True, pre_buffer=False)

@@ -58,8 +58,7 @@ def _read(
 ) -> FailureLog:
     """Read a table; `options`, fields of `TableMapping`, take precedence over `mapping`, a TOML file or its content.
 
-    `nodeless` allows a table without a column of nodes. A file that is no table, or lacks a column that is named or
-    needed, is a `ReadError`.
+    `nodeless` allows a table without a column of nodes.
     """
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
@@ -314,10 +313,7 @@ def _log(
     said: list[str],
     seen: pd.DataFrame | None = None,
 ) -> FailureLog:
-    """The log of events, with its window and its population; `seen` are all records where these are more.
-
-    The first note in `said` is that on the columns.
-    """
+    """The log of events; `seen` are all records where these are more, the first note `said` is that on the columns."""
     rejections, mapping = columns.rejections, columns.mapping
     seen = events if seen is None else seen
     window = declared_window(columns, Window(seen["start"].min(), latest))

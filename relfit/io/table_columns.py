@@ -378,13 +378,7 @@ def _state_column(
 
 
 def mapping_words(text: str | None) -> tuple[str, ...]:
-    """Texts between commas, in small letters.
-
-    Examples
-    --------
-    >>> mapping_words("Fault start, broken"), mapping_words(None)
-    (('fault start', 'broken'), ())
-    """
+    """Texts between commas, in small letters."""
     return tuple(word.strip().lower() for word in text.split(",")) if text else ()
 
 

@@ -194,12 +194,6 @@ def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMa
     """The names of the columns without those such as ``up`` or ``created`` that are no time of an outage here.
 
     They are none where their values are no times, nor beside lifetimes, whose units were created at that time.
-
-    Examples
-    --------
-    >>> columns = {"up": pa.chunked_array([["yes", "no"]]), "opened": pa.chunked_array([["2024-05-01 04:18"]])}
-    >>> without_false_times(columns, TableMapping())
-    ['opened']
     """
     lives = any(_LIVES.fullmatch(plain(name)) for name in columns) or (mapping.duration and not mapping.start)
     return [
@@ -212,14 +206,7 @@ def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMa
 def dates_as_starts(
     fields: Mapping[str, Sequence[str]], columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping
 ) -> dict[str, Sequence[str]]:
-    """The names of each field, where columns such as ``Failed`` that hold dates are starts and no flags.
-
-    Examples
-    --------
-    >>> columns = {"Failed": pa.chunked_array([["2024-05-01 04:18"]])}
-    >>> dates_as_starts({"start": ("begin",), "observed": ("failed",)}, columns, TableMapping())
-    {'start': ('begin', 'failed'), 'observed': ()}
-    """
+    """The names of each field, where columns such as ``Failed`` that hold dates are starts and no flags."""
     flags = COMMON_NAMES["observed"]
     dates = [plain(name) for name, values in columns.items() if plain(name) in flags and _are_times(values, mapping)]
     return {
@@ -229,14 +216,7 @@ def dates_as_starts(
 
 
 def with_decimal_of(column: pa.ChunkedArray | None, mapping: TableMapping) -> TableMapping:
-    """The mapping with a decimal comma where the first durations show it and it names none: 58,1 has no thousands.
-
-    Examples
-    --------
-    >>> lists = (["58,1", "-3", ""], ["1,5", "1.234,5"], ["1,200"], ["58,1", "2h"])
-    >>> [with_decimal_of(pa.chunked_array([texts]), TableMapping()).decimal for texts in lists]
-    [',', ',', '.', '.']
-    """
+    """The mapping with a decimal comma where the first durations show it and it names none: 58,1 has no thousands."""
     if column is None:
         return mapping
     texts = [text for text in map(cell_text, column.slice(0, _LOOKED_AT).drop_null()) if text]
@@ -254,26 +234,14 @@ def _are_times(values: pa.ChunkedArray, mapping: TableMapping) -> bool:
 
 
 def plain(name: str) -> str:
-    """The name of a column in small letters, with underscores.
-
-    Examples
-    --------
-    >>> plain(" Opened-At")
-    'opened_at'
-    """
+    """The name of a column in small letters, with underscores."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def guessed(
     header: Sequence[str], candidates: Mapping[str, Sequence[str]], taken: Collection[str] = ()
 ) -> dict[str, str]:
-    """For each field the first column with one of its names that no other field uses.
-
-    Examples
-    --------
-    >>> guessed(["Host Name", "hostname", "begin"], {"node": ["hostname"], "start": ["start", "begin"]})
-    {'node': 'hostname', 'start': 'begin'}
-    """
+    """For each field the first column with one of its names that no other field uses."""
     by_lower = {plain(name): name for name in reversed(header)}
     names: dict[str, str] = {}
     for field, wanted in candidates.items():

@@ -35,16 +35,12 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str = "out_with_event") -> FailureLog:
-    """Read the Titan GPU lifetimes CSV.
+    """Read the Titan GPU lifetimes CSV; times are in `timezone`, by default ``America/New_York``.
 
     The log holds one lifetime per GPU and its events (``dbe`` double-bit error, ``otb`` off the bus, ``removed`` taken
     out without either), at the end of the stay. The place (cabinet column and row, cage, slot, position) of a lifetime
-    is that of the GPU's longest stay; that of an event is where it happened. A lifetime ended in a failure by
-    `outcome`: ``out_with_event`` (the GPU was taken out for good and had an event, as in the study; one removed without
-    an event is censored) or ``out_or_event``.
-
-    The zone of the times is `timezone`, by default ``America/New_York``. A missing column is a `ReadError`, and so is a
-    rejected row when `strict`.
+    is that of the GPU's longest stay. A lifetime ended in a failure by `outcome`: ``out_with_event`` (the GPU was taken
+    out for good and had an event, as in the study) or ``out_or_event``.
     """
     if outcome not in _OUTCOMES:
         raise ArgumentError(f"outcome={outcome!r} is not known", remedy=f"use {' or '.join(_OUTCOMES)}")

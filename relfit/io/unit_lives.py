@@ -51,10 +51,7 @@ def columns_of_units(columns: Columns) -> Columns | None:
 
 
 def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureLog:
-    """Lifetimes from the installation of each unit, from its age when observation began to its end or the window's.
-
-    A `ReadError` where no column says which units failed, or when they left.
-    """
+    """Lifetimes from the installation of each unit, from its age when observation began to its end or the window's."""
     if columns.mapping.running:
         remedy = "leave out running: a unit without a time in the column of left still runs"
         raise content.error("a table with one row per unit says by dates which still run", remedy, line=1)

@@ -42,14 +42,6 @@ def states(words: ObjectArray, down: Collection[str] = (), up: Collection[str] =
 
     In texts of several words, those of `DOWN` and `UP` decide; where these differ, the last one if it says that
     something begins or ends. `down` and `up` are further texts, in small letters.
-
-    Examples
-    --------
-    >>> down, is_state = states(np.array(["DOWN", "up", "maybe"], dtype=object))
-    >>> down.tolist(), is_state.tolist()
-    ([True, False, False], [True, True, False])
-    >>> states(np.array(["fault start", "fault_end", "failure cleared"], dtype=object))[0].tolist()
-    [True, False, False]
     """
     says = [_says(str(word).strip().lower(), down, up) for word in words]
     return np.array([each is True for each in says], dtype=bool), np.array(
@@ -71,14 +63,7 @@ def _says(text: str, down: Collection[str], up: Collection[str]) -> bool | None:
 
 
 def outages_between(node: IntArray, time: IntArray, down: BoolArray) -> StateOutages:
-    """Outages from the first record of `down` to the next of up; those of a `node` at one instant count in their order.
-
-    Examples
-    --------
-    >>> outages = outages_between(np.zeros(4, int), np.array([5, 1, 3, 9]), np.array([False, True, True, True]))
-    >>> outages.start.tolist(), outages.end.tolist(), outages.open.tolist(), outages.repeated
-    ([1, 9], [5, 9], [False, True], 1)
-    """
+    """Outages from the first record of `down` to the next of up; records of a `node` at one instant are in order."""
     order = np.lexsort((np.arange(node.size), time, node))
     who, when, state = node[order], time[order], down[order]
     changed = changes(who, state)

@@ -1,7 +1,4 @@
-"""From outages to times to failure and times to repair (reliability-aware allocation, Figure 4.1).
-
-All rules that decide which durations count are here, and each of them counts what it leaves out.
-"""
+"""From outages to times to failure and to repair (reliability-aware allocation, Figure 4.1): which durations count."""
 
 from __future__ import annotations
 
@@ -112,12 +109,11 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
 
 
 def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | None = None) -> LifeData:
-    """Times to failure from each cause, one group for every group and cause.
+    """Times to failure from each cause, one group for every group and cause; a missing cause is one, ``unknown``.
 
     In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
-    the cause-specific hazards, and in series the distribution of all failures. The `column` of events with the cause is
-    such as ``cause``; a missing value is a cause of its own, ``unknown``. An `ArgumentError` for a column that events
-    do not have, or a log that gives durations without dates.
+    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a `column` that
+    events do not have, or a log that gives durations without dates.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to distinguish causes by")

@@ -67,28 +67,13 @@ class Watched:
 
 @dataclass(frozen=True, eq=False)
 class Outages(Watched):
-    """The outages of every group in the order of time, and when the group was watched.
+    """The outages of every group in the order of time, and when the group was watched; those that never failed, too.
 
-    Group ``j`` owns ``start[offsets[j]:offsets[j + 1]]``. Groups that were watched and never failed are there too;
-    those that the population does not list were watched for the whole window.
-
-    Attributes
-    ----------
-    code, row : ndarray of int, shape (n,)
-        Group of each outage, and the position of its first record in ``log.events``.
-    start, end : ndarray of int, shape (n,)
-        An outage without a known end ends at its start.
-    end_known : ndarray of bool, shape (n,)
-        Whether any record of the outage says when it ended.
-    start_cut, end_cut : ndarray of bool, shape (n,)
-        Whether it was already going on when observation began (then it is no failure of this log), or still was when it
-        ended.
-    joined : ndarray of int, shape (groups,)
-        Records that belong to an outage that was going on already.
-    without_group : ndarray of int
-        Positions in ``log.events`` of the records in no group, which name no node or have no value to group by.
-    notes : tuple of str
-        Rules that were applied.
+    Group ``j`` owns ``start[offsets[j]:offsets[j + 1]]``; ``code`` is the group of each outage, ``row`` the position of
+    its first record in ``log.events``. One without a known end (``end_known``: any of its records says it) ends at its
+    start; ``start_cut``, already going on when observation began, is no failure of this log; ``end_cut`` went on when
+    it ended. By group, ``joined`` counts records that belong to an outage that was going on already; ``without_group``
+    are the positions of records that name no node or have no value to group by.
     """
 
     code: IntArray
@@ -119,14 +104,7 @@ class Outages(Watched):
 
 @made_once
 def watched_of(log: Tables, *keys: str) -> Watched:
-    """When each node, or each value of `keys`, columns of the population, was watched, as far as that is known.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> float(watched_of(rf.datasets.load("white"), "system").hours[0])
-    37272.0
-    """
+    """When each node, or each value of `keys`, columns of the population, was watched, as far as that is known."""
     people = log.population
     people = people[people["entered"].notna() & people["left"].notna()]
     (members,), groups = group_codes([people], list(keys or ("system", "node")))
@@ -142,33 +120,13 @@ def node_codes(log: Tables) -> tuple[IntArray, IntArray, pd.Index]:
 
 @made_once
 def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outages:
-    """The outages of every node, system or value of a column.
+    """The outages of every node, system or value of a column, `per` (an `ArgumentError` where it is none).
 
-    Parameters
-    ----------
-    log : Tables
-        A failure log.
-    per : str
-        ``"node"``, ``"system"`` or any column of events or population. By a column, an outage takes its own value if
-        events have the column, else its node's. Groups by a column that the population does not have are watched for
-        as long as the whole log.
-    overlaps : {"merge", "ends", "keep"}
-        ``"merge"``, ``"ends"``: a record that begins while the same node is already down, or at the instant at which
-        that outage began, is part of it, and the outage ends with its last record. ``"merge"`` also joins the records
-        of one burst (`relfit.analyses.screening.incidents`) in a log of messages, where at least half of the records
-        have no end; a note says how many. ``"keep"``: each record is an outage of its own.
-
-    Raises
-    ------
-    ArgumentError
-        For a column that is not there.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> found = outages_of(rf.datasets.load("white"))
-    >>> found.n_groups, int(found.failures.sum()), round(float(found.hours.max()))
-    (512, 13262, 37272)
+    By a column, an outage takes its own value if events have the column, else its node's. Groups by a column that the
+    population does not have are watched for as long as the whole log. Unless `overlaps` is ``"keep"``, a record that
+    begins while the same node is already down, or at the instant at which that outage began, is part of it, and the
+    outage ends with its last record. ``"merge"`` (not ``"ends"``) also joins the records of one burst
+    (`relfit.analyses.screening.incidents`) in a log of messages, where at least half of the records have no end.
     """
     node, listed, nodes = node_codes(log)
     code, members, groups, notes = _grouped(log, per, node, listed, nodes)
@@ -176,27 +134,14 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
 
 
 def of_whole_system(events: pd.DataFrame) -> BoolArray:
-    """Which records are of a whole system: those that say so, and those that name neither a node nor their scope.
-
-    Examples
-    --------
-    >>> of_whole_system(pd.DataFrame({"node": ["a", None, None, None], "scope": ["node", "system", None, "group"]}))
-    array([False,  True,  True, False])
-    """
+    """Which records are of a whole system: those that say so, and those that name neither a node nor their scope."""
     scope = events["scope"]
     return np.asarray((scope == "system") | (scope.isna() & events["node"].isna()), dtype=np.bool_)
 
 
 @made_once
 def clock_step(log: Tables) -> int:
-    """Step in nanoseconds of the clock that wrote the log's starts: a day where they are dates.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> clock_step(rf.datasets.load("white")) / 6e10  # minutes
-    1.0
-    """
+    """Step in nanoseconds of the clock that wrote the log's starts: a day where they are dates."""
     start = log.events.loc[~log.events["start_cut"].to_numpy(dtype=bool), "start"]
     if log.source.timezone != "UTC":
         start = start.dt.tz_convert(log.source.timezone).dt.tz_localize(None).dt.tz_localize("UTC")
@@ -204,18 +149,10 @@ def clock_step(log: Tables) -> int:
 
 
 def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
-    """Which outages with an end say how long repairs take; `step` is `clock_step`.
+    """Which outages with an end say how long repairs take: those that took time; `step` is `clock_step`.
 
-    Those that took time. Where the clock's step is a tenth of their mean or more, those of no length too: they were
-    shorter than a step, and without them the mean is too long (with them it is right if the clock rounds starts and
-    ends alike).
-
-    Examples
-    --------
-    >>> timed_repairs(np.array([0.0, 1.0, 3.0]), 3_600_000_000_000).tolist()
-    [True, True, True]
-    >>> timed_repairs(np.array([0.0, 1.0, 3.0]), 60_000_000_000).tolist()
-    [False, True, True]
+    Where the clock's step is a tenth of their mean or more, those of no length too: they were shorter than a step, and
+    without them the mean is too long (with them it is right if the clock rounds starts and ends alike).
     """
     took = hours > 0.0
     coarse = took.any() and step / NANOSECONDS_PER_HOUR >= _COARSE * hours[took].mean()
@@ -234,25 +171,10 @@ def unknown_scope(log: Tables) -> tuple[str, ...]:
 
 @made_once
 def system_outages_of(log: Tables) -> Outages:
-    """The outages of whole systems, by system: when all nodes of a system were down together.
+    """The outages of whole systems, overlapping ones as one, by system: when all its nodes were down together.
 
-    Records of scope ``"system"``, with or without a node, and records that name neither a node nor their scope (a note
-    counts those; `relfit.read` says with ``nodeless=`` what else they may be). Those that overlap are one outage.
-
-    Returns
-    -------
-    Outages
-        Groups are all systems of the log, those without such an outage too, watched from their first node's beginning
-        to their last node's end (systems without a node in the population: for the whole window). ``start``, ``end``,
-        ``end_known``, ``start_cut`` and ``end_cut`` are those of each outage, and ``row`` its first record; `code` and
-        `offsets` say which system it is of. ``without_group`` are the records of narrower scope.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> found = system_outages_of(rf.datasets.load("white"))
-    >>> found.groups.tolist(), found.start.size, round(float((found.end - found.start).sum() / 3.6e12))
-    (['white'], 1113, 3238)
+    Groups are all systems of the log, watched from their first node's beginning to their last node's end (without a
+    node in the population: for the whole window). ``without_group`` are the records of narrower scope.
     """
     (code, members), groups = group_codes([log.events, log.population], ["system"])
     code = np.where(of_whole_system(log.events), code, -1)

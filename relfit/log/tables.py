@@ -264,14 +264,7 @@ class Tables:
 
 
 def check_log(log: object) -> None:
-    """Raise an `ArgumentError` that says what to give instead, for anything but a log.
-
-    Examples
-    --------
-    >>> check_log("failures.csv")
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: 'failures.csv' is no log; read the file: rf.read('failures.csv')
-    """
+    """Raise an `ArgumentError` that says what to give instead, for anything but a log."""
     if isinstance(log, Tables):
         return
     what, remedy = f"a {type(log).__name__} is no log", "give a log as read by rf.read('log.csv')"
@@ -293,13 +286,6 @@ def made_once(function: Callable[P, T]) -> Callable[P, T]:
 
     An answer is not kept if it was drawn from a generator, or if an option cannot be hashed. Anything but a log is
     refused by `check_log`, unless the function takes durations as well.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> log = rf.datasets.load("white")
-    >>> rf.incidents(log) is rf.incidents(log, level=0.95), rf.incidents(log) is rf.incidents(log, level=0.9)
-    (True, False)
     """
     names = signature(function)
     of_lives = "log" in names.parameters and "LifeData" in str(names.parameters["log"].annotation)
@@ -331,13 +317,7 @@ def _can_be_looked_up(value: object) -> bool:
 
 
 def pair_codes(frame: pd.DataFrame) -> IntArray:
-    """A number for each row, the same for rows of one system and node.
-
-    Examples
-    --------
-    >>> pair_codes(pd.DataFrame({"system": ["a", "a", "b"], "node": ["1", "1", "1"]})).tolist()
-    [0, 0, 1]
-    """
+    """A number for each row, the same for rows of one system and node."""
     (system, _), (node, kinds) = (_coded(frame[name]) for name in ("system", "node"))
     both = system.astype(np.int64)
     both += 1
@@ -355,41 +335,20 @@ def _coded(names: pd.Series) -> tuple[npt.NDArray[Any], int]:
 
 
 def first_of_pairs(codes: IntArray) -> IntArray:
-    """The row in which each number of `pair_codes` comes first.
-
-    Examples
-    --------
-    >>> first_of_pairs(np.array([0, 0, 1, 0, 2])).tolist()
-    [0, 2, 4]
-    """
+    """The row in which each number of `pair_codes` comes first."""
     new = np.ones(codes.size, dtype=bool)
     new[1:] = codes[1:] > np.maximum.accumulate(codes)[:-1]
     return np.flatnonzero(new)
 
 
 def places_of_pairs(frame: pd.DataFrame, listed: pd.Index) -> IntArray:
-    """Position of the system and node of each row among those `listed`, -1 where it is not there.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"system": ["a", "a", "b"], "node": ["2", "1", "1"]})
-    >>> places_of_pairs(rows, pairs(rows.iloc[:2])).tolist()
-    [0, 1, -1]
-    """
+    """Position of the system and node of each row among those `listed`, -1 where it is not there."""
     codes = pair_codes(frame)
     return np.asarray(listed.get_indexer(pairs(frame.iloc[first_of_pairs(codes)])), dtype=np.int64)[codes]
 
 
 def group_codes(frames: list[pd.DataFrame], keys: list[str]) -> tuple[list[IntArray], pd.Index]:
-    """Number of the group of every row of each table, -1 where a key is missing, and the labels in natural order.
-
-    Examples
-    --------
-    >>> first, second = pd.DataFrame({"node": ["10", "9"]}), pd.DataFrame({"node": [None, "9"]})
-    >>> codes, groups = group_codes([first, second], ["node"])
-    >>> [code.tolist() for code in codes], groups.tolist()
-    ([[1, 0], [-1, 0]], ['9', '10'])
-    """
+    """Number of the group of every row of each table, -1 where a key is missing, and the labels in natural order."""
     ranked = [_ranks([frame[key] for frame in frames]) for key in keys]
     code = np.zeros(sum(map(len, frames)), dtype=np.int64)
     for ranks, values in ranked:

@@ -23,14 +23,7 @@ _AT_ONCE = pd.Timedelta("2D")  # from a failure to the date in the list of nodes
 
 @made_once
 def leave_at_failure(log: Tables) -> bool:
-    """Whether nodes are units that leave service when they fail, as disks do, by the list of nodes.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> leave_at_failure(rf.datasets.load("white"))
-    False
-    """
+    """Whether nodes are units that leave service when they fail, as disks do, by the list of nodes."""
     people, known = log.population, log.population["left_known"].to_numpy(bool)
     if log.lifetimes is not None or not known.any():
         return False
@@ -56,22 +49,8 @@ def running_units(log: FailureLog, lives: LifeData, per: str, first: str) -> tup
     """The times to failure in `lives` of the units that still run, and a sentence on which these are; empty if all.
 
     Where the source gives lifetimes, those that its column ``running`` names, else all that are censored. In a log of
-    events all nodes that have not left before its end; groups of several nodes run on.
-
-    Parameters
-    ----------
-    log : FailureLog
-    lives : LifeData
-        Its times to failure.
-    per, first : str
-        As they were derived; see `FailureLog.ttf`.
-
-    Examples
-    --------
-    >>> import pandas as pd, relfit as rf
-    >>> log = rf.read(pd.DataFrame({"hours": [5.0, 9.0, 7.0], "failed": [1, 0, 0], "runs": [0, 1, 0]}), running="runs")
-    >>> running_units(log, log.ttf("all"), "all", "known")[0].durations.tolist()
-    [9.0]
+    events all nodes that have not left before its end; groups of several nodes run on. `per` and `first` are as the
+    times were derived (`FailureLog.ttf`).
     """
     if log.lifetimes is not None:
         if "running" not in log.lifetimes:

@@ -13,11 +13,6 @@ def unseen(once: int, twice: int, named: int, listed: int) -> int:
     """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
 
     `named` are nodes with any record, `listed` these and the nodes that are listed without a record.
-
-    Examples
-    --------
-    >>> unseen(40, 10, 60, 60), unseen(3, 10, 60, 60), unseen(40, 10, 60, 150)
-    (71, 0, 0)
     """
     least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
     return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
@@ -27,11 +22,6 @@ def question_of(unseen_nodes: int, seen: int, twice: int) -> str | None:
     """What the user must answer before results for one node can be given; None if nothing.
 
     Without nodes that failed `twice`, the estimate of those unseen is no number to give.
-
-    Examples
-    --------
-    >>> print(question_of(40755, 286, 0).partition(":")[0].partition(", ")[2])
-    none of them twice, so how many more there are is not known and nothing is said of one node
     """
     if not unseen_nodes:
         return None

@@ -23,12 +23,6 @@ def same_clock(
 
     `seen` tells for each column of times whether some name a zone (True), and whether some name none (False). With a
     `zone` that the user says there is no question.
-
-    Examples
-    --------
-    >>> columns = {"start": pa.array(["2024-07-01T10:00:00Z"]), "end": pa.array(["2024-07-01 12:00"])}
-    >>> same_clock(columns, {"start": {True}, "end": {False}}, None, Path("log.csv"))
-    ["times of 'end' without a zone are taken as UTC, as the others are"]
     """
     if zone is not None or len(set[bool]().union(*seen.values())) < 2:
         return []

@@ -27,10 +27,7 @@ _FEW_KINDS = 0.3  # share of distinct texts up to which a column is dictionary-e
 
 
 def read_csv(text: Text, needed: Sequence[str], what: str) -> TextTable:
-    """A table separated by commas, with the columns that `what` needs; repeated rows are rejected.
-
-    A `ReadError` for a missing column, and as for `read_delimited`.
-    """
+    """A table separated by commas, with the columns that `what` needs (else a `ReadError`) and no row twice."""
     table = read_delimited(text, ",")
     table.require(needed, what)
     table.reject_duplicates()
@@ -44,11 +41,10 @@ def read_delimited(
     quotes: bool = True,
     only: Sequence[str] | None = None,
 ) -> TextTable:
-    """Split text into rows and fields.
+    """Split text into rows and fields; `only` some columns, named by `header` or else by the first line.
 
     Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are
-    skipped. The first line names the columns unless `header` does; `only` selects some of them. A `ReadError` when
-    there is only a header, a line is too long, or two columns have one name.
+    skipped. A `ReadError` when there is only a header, a line is too long, or two columns have one name.
     """
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data

@@ -14,13 +14,7 @@ _LONG_NUMBER = _NUMBER.replace(r"\d+", rf"\d{{1,{_LONGEST}}}").replace(r"\d*", r
 
 
 def as_numbers(values: object) -> FloatArray:
-    """Each text as a number; NaN for all others, including ``inf``, ``nan`` and exponents of four digits.
-
-    Examples
-    --------
-    >>> as_numbers(["1.5", "", "3e2500000000", "0x10", None, " 7"]).tolist()
-    [1.5, nan, nan, nan, nan, nan]
-    """
+    """Each text as a number; NaN for all others, including ``inf``, ``nan`` and exponents of four digits."""
     text = values if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, pa.large_string())
     if isinstance(text, pa.ChunkedArray):
         text = text.combine_chunks()

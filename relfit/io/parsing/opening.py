@@ -200,13 +200,7 @@ class Content(FromFile):
 
 
 def encoding_of(head: bytes) -> str | None:
-    """The encoding by the first bytes: a byte-order mark, or the zeros of UTF-16; None for neither.
-
-    Examples
-    --------
-    >>> encoding_of("node,start,end".encode("utf-16-le")), encoding_of(b"node,start,end")
-    ('utf-16-le', None)
-    """
+    """The encoding by the first bytes: a byte-order mark, or the zeros of UTF-16; None for neither."""
     marked = next((encoding for mark, encoding in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
     if marked is not None:
         return marked
@@ -221,18 +215,7 @@ def encoding_of(head: bytes) -> str | None:
 def open_content(path: str | Path) -> Content:
     """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file), whatever its name.
 
-    A `ReadError` when the file is missing, empty, not readable, no file, cut short or damaged, or a zip archive of
-    several files.
-
-    Examples
-    --------
-    >>> import gzip, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "log")
-    ...     _ = path.write_bytes(gzip.compress(b"node,start"))
-    ...     content = open_content(path)
-    ...     content.data, content.compression
-    (b'node,start', 'gz')
+    A `ReadError` when it is missing, empty, not readable, cut short or damaged, or a zip archive of several files.
     """
     contents = members(path)
     refuse_archive(contents)
@@ -288,13 +271,7 @@ def members(path: str | Path, *, max_size: int | None = None) -> list[Content]:
 
 
 def size_in_bytes(text: str | float) -> int:
-    """Bytes from a number or a text such as ``"8GB"``; an `ArgumentError` for another text.
-
-    Examples
-    --------
-    >>> size_in_bytes("1.5 GB"), size_in_bytes(1000)
-    (1500000000, 1000)
-    """
+    """Bytes from a number or a text such as ``"8GB"``; an `ArgumentError` for another text."""
     match = re.fullmatch(r"\s*(\d{1,15}(?:\.\d{1,6})?)\s*([kKMGT]?)(i?)[bB]?\s*", str(text))
     if match is None or float(match[1]) <= 0:
         raise ArgumentError(f"{text!r} is not a size", remedy="write it as 8GB")

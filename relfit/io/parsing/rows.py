@@ -25,13 +25,7 @@ _SHOWN = 200
 
 
 def cell_text(value: pa.Scalar) -> str:
-    """A cell as text: a date beyond Python's range as its number, a missing cell as an empty text.
-
-    Examples
-    --------
-    >>> cell_text(pa.scalar(2**62, pa.timestamp("us"))), cell_text(pa.scalar(1.5)), cell_text(pa.scalar(None))
-    ('4611686018427387904', '1.5', '')
-    """
+    """A cell as text: a date beyond Python's range as its number, a missing cell as an empty text."""
     try:
         cell = value.as_py()
     except (OverflowError, ValueError):
@@ -54,8 +48,7 @@ class NoRowsError(ReadError):
 class Rejections(FromFile):
     """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
 
-    ``lines`` has the line of each row in the file, from 1; ``text_of`` gives the text of a row by its index, for
-    display.
+    ``lines`` has the line of each row in the file, from 1; ``text_of`` gives the text of a row by its index.
     """
 
     path: Path
@@ -215,13 +208,7 @@ def category(values: pa.ChunkedArray) -> pd.Series:
 
 
 def in_categories(places: IntArray, codes: npt.NDArray[np.integer], kinds: pd.Index) -> pd.Series:
-    """A categorical of `kinds` whose codes are ``places[codes]``, in the smallest type that holds them.
-
-    Examples
-    --------
-    >>> in_categories(np.array([1, 0, -1]), np.array([0, 1, -1, 1]), pd.Index(["a", "b"])).tolist()
-    ['b', 'a', nan, 'a']
-    """
+    """A categorical of `kinds` whose codes are ``places[codes]``, in the smallest type that holds them."""
     dtype: Any = pd.CategoricalDtype(kinds)
     small = places.astype(np.min_scalar_type(-max(len(kinds), 1)))
     return pd.Series(pd.Categorical.from_codes(small[codes], dtype=dtype, validate=False))

@@ -15,10 +15,9 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document
 
 
 def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[str, Any]:
-    """The tables and values of a file of the kind toml, json or yaml, unchecked.
+    """The tables and values of a file of the kind toml, json or yaml, unchecked; `what` and `remedy` are for messages.
 
-    `what` the file holds, and the `remedy` where it cannot be read, are for messages. A `ReadError` when it cannot be
-    read, is larger than 10 MB, or is not of this kind.
+    A `ReadError` when it cannot be read, is larger than 10 MB, or is not of this kind.
     """
     place = Path(path)
     try:
@@ -38,16 +37,7 @@ def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[s
 
 
 def settings_of_text(text: str, kind: str, what: str, path: Path | None = None) -> dict[str, Any]:
-    """The tables and values of a text, as `read_settings`.
-
-    Examples
-    --------
-    >>> settings_of_text("nodes = 4", "toml", "a machine")
-    {'nodes': 4}
-    >>> settings_of_text("nodes =", "toml", "a machine")
-    Traceback (most recent call last):
-    relfit.base.errors.ReadError: line 1: this is not TOML: Invalid value
-    """
+    """The tables and values of a text, as `read_settings`."""
     try:
         if kind == "toml":
             document: Any = tomllib.loads(text)

@@ -1,7 +1,6 @@
-"""Texts as points in time, in the spellings listed here, parsed by Arrow.
+"""Texts as points in time, in the spellings listed here, parsed by Arrow; any other spelling is no time.
 
-Nothing is guessed: any other spelling is no time. Days and months that could be exchanged are read in one order, which
-the caller detects for a complete file.
+Days and months that could be exchanged are read in one order, which the caller detects for a complete file.
 """
 
 from __future__ import annotations
@@ -64,14 +63,7 @@ class Stamps:
 
 
 def parse_stamps(text: pa.Array | pa.ChunkedArray, day_first: bool = False) -> Stamps:
-    """Every text as a point in time; null and other texts are not `good`.
-
-    Examples
-    --------
-    >>> stamps = parse_stamps(pa.array(["2016-12-31 23:59:60", "2 Jan 2017 01:00 +01:00", "05/02/24", "now"]))
-    >>> stamps.clock[:2].view("datetime64[ns]").astype("datetime64[s]").astype(str).tolist(), stamps.good.tolist()
-    (['2017-01-01T00:00:00', '2017-01-02T00:00:00'], [True, True, False, False])
-    """
+    """Every text as a point in time; null and other texts are not `good`."""
     stamps, begin = Stamps(len(text)), 0
     for array in text.chunks if isinstance(text, pa.ChunkedArray) else [text]:
         if pa.types.is_dictionary(array.type):
@@ -186,15 +178,9 @@ def _offset(zone: str) -> int:
 
 
 def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | None, str]:
-    """Whether days come before months in dates such as 13/02/2024, and an example.
+    """Whether days come before months in dates such as 13/02/2024, and an example; None or empty where there is none.
 
-    Numbers above 12 decide, then dots between the numbers (day first). The answer is None where nothing decides; the
-    example is empty where there is no such date.
-
-    Examples
-    --------
-    >>> day_and_month([pa.array(["02/03/2024", "13/03/2024"])]), day_and_month([pa.array(["02/03/2024"])])
-    ((True, '13/03/2024'), (None, '02/03/2024'))
+    Numbers above 12 decide, then dots between the numbers (day first).
     """
     votes: IntArray = np.zeros(2, dtype=np.int64)
     example, dotted, open_question = "", "", ""

@@ -29,17 +29,10 @@ class Text(FromFile):
 
 
 def as_text(content: Content) -> Text:
-    r"""The text of a file.
+    """The text of a file; a `ReadError` when its bytes are not text.
 
     A byte-order mark (UTF-8, UTF-16, UTF-32) decides where there is one. Otherwise the text is UTF-8; bytes that are
-    not UTF-8 are read as Latin-1, one by one, so that mixed encodings are read, too, and a note gives their number. A
-    `ReadError` when the bytes are not text.
-
-    Examples
-    --------
-    >>> text = as_text(Content(Path("log.csv"), b"node\r\nz\xfcrich"))
-    >>> text.data.decode(), text.notes
-    ('node\nz\xfcrich', ('1 byte is not UTF-8 and was taken as Latin-1, the first on line 2',))
+    not UTF-8 are read as Latin-1, one by one, so that mixed encodings are read, too, and a note gives their number.
     """
     for magic, what, remedy in _FOREIGN:
         if content.head.startswith(magic):

@@ -42,13 +42,7 @@ _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns":
 
 
 def unsaid(values: object) -> BoolArray:
-    """Which texts say that there is no time: empty ones, and words such as "unknown".
-
-    Examples
-    --------
-    >>> unsaid(np.array(["", "Unknown", "n/a", "2024-01-01"], dtype=object)).tolist()
-    [True, True, True, False]
-    """
+    """Which texts say that there is no time: empty ones, and words such as "unknown"."""
     text = values if isinstance(values, pa.Array) else pa.array(values, pa.large_string())
     words = pa.array(_UNSAID, text.type)
     said = pc.fill_null(pc.invert(pc.is_in(pc.utf8_lower(text), value_set=words)), False)
@@ -65,31 +59,13 @@ def instants(
     unit: str = "hours",
     seen: set[bool] | None = None,
 ) -> tuple[pd.Series, BoolArray]:
-    """Instants in UTC, and which values are present but no time; an `ArgumentError` when `time_format` is invalid.
+    """Instants in UTC of text, numbers or typed times, and which values are present but no time.
 
-    Parameters
-    ----------
-    column : pyarrow array, or sequence of str
-        Text, numbers, or typed times.
-    zone : str
-        Zone of times without one. In the hour that occurs twice the first is meant; a time in the hour that is left out
-        moves to its end.
-    time_format : str, optional
-        ``"unix"``, ``"unix_ms"``, ``"unix_us"``, ``"unix_ns"``, or codes such as ``"%d.%m.%Y %H:%M"``. By default,
-        large numbers are Unix times, whose size distinguishes seconds, milliseconds, microseconds and nanoseconds, and
-        texts are read by `relfit.io.parsing.stamps`.
-    day_first : bool, optional
-        Whether 02/03/2024 is the second of March.
-    origin, unit
-        Numbers are times since this instant, in this unit.
-    seen : set of bool, optional
-        To it is added whether times name a zone (True), and whether some name none (False).
-
-    Examples
-    --------
-    >>> times, bad = instants(["1700000000", "x"], "UTC", "unix")
-    >>> times[0].isoformat(), bad.tolist()
-    ('2023-11-14T22:13:20+00:00', [False, True])
+    Times without a zone are in `zone`; in the hour that occurs twice the first is meant, and a time in the hour that is
+    left out moves to its end. `time_format` is unix, unix_ms, unix_us, unix_ns, or codes such as %d.%m.%Y (an
+    `ArgumentError` where it is invalid); without one, large numbers are Unix times, whose size distinguishes seconds,
+    milliseconds, microseconds and nanoseconds. With `origin`, numbers are times since then, in `unit`. To `seen` is
+    added whether times name a zone (True), and whether some name none (False).
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     kind = array.type
@@ -122,13 +98,7 @@ def instants(
 def are_times(
     values: pa.Array | pa.ChunkedArray, time_format: str | None = None, day_first: bool | None = None
 ) -> bool:
-    """Whether most of the first thousand values that are not empty are times.
-
-    Examples
-    --------
-    >>> are_times(pa.array(["2024-03-01", "", "1 Mar 2024"])), are_times(pa.array(["r1", "2024"]))
-    (True, False)
-    """
+    """Whether most of the first thousand values that are not empty are times."""
     some = values.slice(0, _LOOKED_AT).drop_null()
     if pa.types.is_boolean(some.type):
         return False
@@ -139,13 +109,7 @@ def are_times(
 
 
 def are_dates(values: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether values are typed times, or texts of which most are times and that are no numbers.
-
-    Examples
-    --------
-    >>> are_dates(pa.array(["2024-03-01", "2024-04-01"])), are_dates(pa.array(["20240301", "20240401"]))
-    (True, False)
-    """
+    """Whether values are typed times, or texts of which most are times and that are no numbers."""
     kind = values.type
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
         return True
@@ -291,8 +255,8 @@ def spans(
 ) -> tuple[pd.Series, pd.Series, BoolArray, BoolArray]:
     """Local starts and ends of a zone in UTC; the stated length of each span decides on an hour that occurs twice.
 
-    Where no length is known (NaN), the first reading is taken. Also, where a time fell into the hour that is left out
-    and was moved to its end, and where the length does not match under any reading.
+    Where it is not known (NaN), the first reading is taken. Also, which times fell into the hour that is left out and
+    were moved to its end, and where the length does not match under any reading.
     """
     readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
     shifted = np.zeros(len(start), dtype=bool)
@@ -324,13 +288,6 @@ def durations(column: object, unit_hours: float, decimal: str = ".") -> FloatArr
     """Durations in hours; numbers are in the unit, text such as ``"3h"`` or ``"1-02:30:00"`` has its own; else NaN.
 
     A `decimal` sign may be a comma: then points before it separate groups of three digits, and are nothing else.
-
-    Examples
-    --------
-    >>> durations(["90", "2h 30min", "1 day 01:00:00", "soon", "1,5"], 1 / 60).tolist()
-    [1.5, 2.5, 25.0, nan, nan]
-    >>> durations(["1,5", "1.234,5", "1.234", "1.5"], 1.0, ",").tolist()
-    [1.5, 1234.5, 1234.0, nan]
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array

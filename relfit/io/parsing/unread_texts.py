@@ -23,13 +23,7 @@ def is_clock(text: str) -> bool:
 
 
 def no_time(text: str) -> str:
-    """Why a text is no time, with what might be meant.
-
-    Examples
-    --------
-    >>> no_time("soon")
-    "'soon' is not a date or time"
-    """
+    """Why a text is no time, with what might be meant."""
     hint, clock = "", " %H:%M:%S"[: 3 * text.count(":") + 3] if ":" in text else ""
     if is_number(text):
         hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
@@ -46,18 +40,7 @@ def no_time(text: str) -> str:
 
 
 def no_length(text: str, decimal: str = ".") -> str:
-    """Why a text is no duration where this is the decimal sign, with what might be meant.
-
-    Examples
-    --------
-    >>> print(no_length("12,5"))
-    '12,5' is not a finite duration; --column decimal="," reads it as a number
-    >>> print(no_length("1,500"))
-    '1,500' is not a finite duration; if the comma separates thousands, write it without; if it is the decimal sign, \
-    --column decimal="," reads it as a number
-    >>> print(no_length("1.5", ","))
-    '1.5' is not a finite duration; with a decimal comma, points separate groups of three digits before it
-    """
+    """Why a text is no duration where this is the decimal sign, with what might be meant."""
     what = f"{text[:_SHOWN]!r} is not a finite duration"
     if decimal == ",":
         return f"{what}; with a decimal comma, points separate groups of three digits before it" if "." in text else _NO

@@ -1,7 +1,6 @@
 """What generators of jobs share: `sample`, the clocks on which jobs are submitted, and the sizes that they draw.
 
-The form of the sizes is that of the model of Lublin and Feitelson: serial jobs, powers of two, and a two-stage uniform
-logarithm for the rest.
+The form of the sizes is that of Lublin and Feitelson: serial jobs, powers of two, a two-stage uniform logarithm.
 """
 
 from __future__ import annotations
@@ -56,13 +55,7 @@ def numbered(
 
 
 def on_the_clock(points: FloatArray, rates: FloatArray, slot: float) -> FloatArray:
-    """Seconds until each number of points has passed, at these rates in the slots (seconds) of a cycle.
-
-    Examples
-    --------
-    >>> on_the_clock(np.array([1.0, 5.0]), np.array([1.0, 3.0]), 60.0).tolist()
-    [60.0, 180.0]
-    """
+    """Seconds until each number of points has passed, at these rates in the slots (seconds) of a cycle."""
     passed = np.concatenate([[0.0], np.cumsum(rates)])
     cycles, rest = np.divmod(points, passed[-1])
     return slot * (cycles * rates.size + np.interp(rest, passed, np.arange(rates.size + 1.0)))

@@ -134,13 +134,7 @@ def job_ids(names: ObjectArray) -> ObjectArray | IntArray:
 
 
 def numbers(values: ValueArray) -> FloatArray:
-    """Values as numbers; NaN where a text is no number.
-
-    Examples
-    --------
-    >>> numbers(np.array(["3", "", "x", "1e3"], dtype=object)).tolist()
-    [3.0, nan, nan, 1000.0]
-    """
+    """Values as numbers; NaN where a text is no number."""
     texts = [str(value) for value in values.tolist()]
     return np.where([text in ("inf", "Infinity") for text in texts], np.inf, as_numbers(texts))
 
@@ -149,11 +143,6 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH``, or a number of `plain` seconds each.
 
     ``UNLIMITED`` and ``INFINITE`` are infinite; other texts are NaN.
-
-    Examples
-    --------
-    >>> seconds(np.array(["1-02:03:04", "02:03:04", "03:04", "2-12", "90", "UNLIMITED", "soon"], dtype=object)).tolist()
-    [93784.0, 7384.0, 184.0, 216000.0, 90.0, inf, nan]
     """
     codes, texts = pd.factorize(pd.Series(values, dtype=object).astype(str).str.strip())
     text = pd.Series(texts, dtype=object)
@@ -170,13 +159,7 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
 
 
 def first_words(state: ObjectArray | None, size: int) -> ObjectArray:
-    """The first word of each state, empty without a column of states.
-
-    Examples
-    --------
-    >>> first_words(np.array(["CANCELLED by 1001", "cancelled+"], dtype=object), 2).tolist()
-    ['CANCELLED', 'CANCELLED']
-    """
+    """The first word of each state, empty without a column of states."""
     if state is None:
         return np.full(size, "", dtype=object)
     codes, texts = pd.factorize(pd.Series(state, dtype=object))
@@ -194,15 +177,7 @@ def reject_unfinished(rejections: Rejections, state: ObjectArray, run: FloatArra
 def requeued_runs(
     names: ValueArray, state: ObjectArray, stamp: FloatArray, step: BoolArray | bool = False
 ) -> tuple[BoolArray, FloatArray]:
-    """Which runs were requeued, and the first submission of the job of each record; `step` are records of no run.
-
-    Examples
-    --------
-    >>> states = np.array(["NODE_FAIL", "COMPLETED", "NODE_FAIL"], dtype=object)
-    >>> requeued, submitted = requeued_runs(np.array([7, 7, 8]), states, np.array([0.0, 60.0, 90.0]))
-    >>> requeued.tolist(), submitted.tolist()
-    ([True, False, False], [0.0, 0.0, 90.0])
-    """
+    """Which runs were requeued, and the first submission of the job of each record; `step` are records of no run."""
     rows = pd.DataFrame({"name": names, "stamp": stamp, "row": np.arange(stamp.size)})[
         ~np.broadcast_to(step, stamp.size)
     ]

@@ -56,11 +56,9 @@ def read(
 ) -> Workload:
     """Read a table of jobs, text separated by commas, tabs, semicolons or bars, or Parquet.
 
-    Times of submission, start and end are seconds, or dates in `timezone` (by default UTC), counted from the first
-    submission; run times and walltimes are seconds, or ``D-HH:MM:SS``. Without a column of run times they are end minus
-    start. A walltime of -1, or an empty one, is none. Of a job that was requeued, by its state, the last run stands,
-    with the first time of submission. A `ReadError` when there is no column for the submission, the nodes or the run
-    time, an `ArgumentError` for a named column that the table does not have.
+    Times of submission, start and end are seconds, or dates in `timezone`, counted from the first submission; run times
+    and walltimes are seconds, or ``D-HH:MM:SS``. Without a column of run times they are end minus start. A walltime of
+    -1, or an empty one, is none. Of a job that was requeued, by its state, the last run stands.
     """
     table = rows_of(content)
     named = _named(table, columns or {})

@@ -44,10 +44,7 @@ _COLUMNS = {
 
 
 def recognises(content: Content) -> bool:
-    """Whether the first line has Slurm's columns of a job, its submission, and a state or an elapsed time.
-
-    Los Alamos also released a list of dictionaries as Python prints them.
-    """
+    """Whether these are Slurm's columns with a state or elapsed time, or a list of dictionaries as Python prints it."""
     line = content.first_line().lstrip()
     if line.startswith("["):
         return b"'jobid'" in content.data[:_HEAD]
@@ -59,11 +56,9 @@ def recognises(content: Content) -> bool:
 
 
 def read(content: Content, machine: Machine, *, strict: bool = False, timezone: str | None = None) -> Workload:
-    """Read the records of Slurm's accounting.
+    """Read the records of Slurm's accounting; times without a zone are in `timezone`, the first submission is time 0.
 
-    The last record of a job stands, with the first time of submission (``--duplicates`` lists all). Times without a
-    zone are in `timezone`, by default UTC; the first submission is time 0. A `ReadError` when there is no column for a
-    time of submission, a run time or a number of nodes.
+    The last record of a job stands, with the first time of submission (``--duplicates`` lists all).
     """
     text = as_text(content)
     listed = content.first_line().lstrip().startswith("[")

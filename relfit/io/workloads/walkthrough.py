@@ -38,8 +38,7 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
     """One experiment of a configuration, as the keys of a campaign.
 
-    A `ReadError` when it cannot be read, has several experiments and none is named, or has settings that relfit cannot
-    simulate.
+    A `ReadError` when it has several experiments and none is named, or has settings that relfit cannot simulate.
     """
     document = read_settings(path, "json", "a configuration of the simulator", 'name it as "paper.config:2a"')
     names = ", ".join(document)
@@ -141,13 +140,7 @@ def _values(table: dict[str, Any], name: str, default: object, alone: str | None
 
 
 def _computed(formula: str, i: float) -> float:
-    """The value of a formula of `i`: numbers, ``+ - * /`` and brackets.
-
-    Examples
-    --------
-    >>> _computed("1728000000*(1/i)", 16)
-    108000000.0
-    """
+    """The value of a formula of `i`: numbers, ``+ - * /`` and brackets."""
 
     def value(node: object) -> float:
         if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
