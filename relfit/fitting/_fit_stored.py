@@ -24,7 +24,7 @@ from relfit.fitting._fit import fit
 from relfit.fitting.families import CORE
 from relfit.io.node_parts import NodeParts, set_apart
 from relfit.log.failurelog import FailureLog
-from relfit.log.unseen_nodes import question_of, unseen
+from relfit.log.tables import question_of, unseen
 
 _KEYS = ["system", "node"]
 

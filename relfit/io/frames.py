@@ -13,9 +13,8 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray
 from relfit.base.text import count, duration
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import in_categories
+from relfit.io.parsing.rows import as_numbers, in_categories
 from relfit.io.parsing.times import UTC
 from relfit.log.tables import (
     EVENT_COLUMNS,

@@ -22,9 +22,8 @@ from relfit.base.errors import ReadError
 from relfit.base.text import count
 from relfit.io.frames import events_frame, population_frame, source_of
 from relfit.io.parsing.delimited import read_delimited
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content, open_content
-from relfit.io.parsing.rows import Rejections
+from relfit.io.parsing.rows import Rejections, as_numbers
 from relfit.io.parsing.text_content import Text, as_text
 from relfit.io.parsing.times import check_zone, since_1970
 from relfit.io.reader import Reader, one_by_one

@@ -14,8 +14,8 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.units import instant
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
+from relfit.io.parsing.rows import as_numbers
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone
 from relfit.io.raw_logs import RawFailures, RecordTally

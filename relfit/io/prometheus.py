@@ -18,9 +18,8 @@ import pyarrow as pa
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.ordering import changes
 from relfit.io.clock_lines import instants_of
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import TextTable, as_text_array
+from relfit.io.parsing.rows import TextTable, as_numbers, as_text_array
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.text_content import as_text

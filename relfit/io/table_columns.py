@@ -20,11 +20,9 @@ from relfit.base.errors import ReadError, Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
 from relfit.io.life_flags import flag_of_lives, flags
-from relfit.io.parsing.clocks import same_clock
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
-from relfit.io.parsing.stamps import day_and_month
-from relfit.io.parsing.times import durations, instants, unsaid
-from relfit.io.parsing.unread_texts import is_clock, is_number, no_length, no_time
+from relfit.io.parsing.stamps import day_and_month, same_clock
+from relfit.io.parsing.times import durations, instants, is_clock, is_number, no_length, no_time, unsaid
 from relfit.io.table_mapping import (
     COMMON_NAMES,
     WINDOW,

@@ -13,9 +13,8 @@ import pandas as pd
 from relfit.base.errors import ArgumentError
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
 from relfit.io.parsing.delimited import read_csv
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import TextTable
+from relfit.io.parsing.rows import TextTable, as_numbers
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone, clock_times, spans
 from relfit.io.reader import Reader, one_by_one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -20,7 +21,6 @@ from relfit.base.numeric.ordering import natural_order, renumbered
 from relfit.base.sealed import seal_tables
 from relfit.base.text import count
 from relfit.base.units import instant
-from relfit.log.unseen_nodes import question_of, unseen
 
 NOT_SEEN = "not seen"  # what nodes are called of which only the number is known, with a number of their own
 EVENT_COLUMNS = ("system", "node", "start", "end", "cause", "detail", "scope", "start_cut", "end_cut", "line")
@@ -33,6 +33,7 @@ T = TypeVar("T")
 STILL_GOING_ON = "still going on when observation ended"
 FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
 LOST = "without an end, after which the node failed again or which would be the longest: their ends are not known"
+_MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _BEFORE = " (before the selection)"
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
 
@@ -381,3 +382,30 @@ def _ranks(columns: list[pd.Series]) -> tuple[IntArray, npt.NDArray[Any]]:
 def pairs(frame: pd.DataFrame) -> pd.MultiIndex:
     """System and node of every row."""
     return pd.MultiIndex.from_arrays([frame["system"].astype(object), frame["node"].astype(object)])
+
+
+def unseen(once: int, twice: int, named: int, listed: int) -> int:
+    """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
+
+    `named` are nodes with any record, `listed` these and the nodes that are listed without a record.
+    """
+    least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
+    return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
+
+
+def question_of(unseen_nodes: int, seen: int, twice: int) -> str | None:
+    """What the user must answer before results for one node can be given; None if nothing.
+
+    Without nodes that failed `twice`, the estimate of those unseen is no number to give.
+    """
+    if not unseen_nodes:
+        return None
+    known = f"only nodes that failed are known ({seen:,})"
+    if twice:
+        more = f", and at least {count(unseen_nodes, 'more is', 'more are')} likely, so nothing is said of one node"
+    else:
+        more = ", none of them twice, so how many more there are is not known and nothing is said of one node"
+    return (
+        f"{known}{more}: how many are there? Give --n-nodes NUMBER or --population FILE (n_nodes or population in "
+        "Python)"
+    )

@@ -16,9 +16,17 @@ from relfit.log.outages import (
     timed_repairs,
     watched_of,
 )
-from relfit.log.tables import check_log, first_of_pairs, group_codes, pair_codes, pairs, places_of_pairs
+from relfit.log.tables import (
+    check_log,
+    first_of_pairs,
+    group_codes,
+    pair_codes,
+    pairs,
+    places_of_pairs,
+    question_of,
+    unseen,
+)
 from relfit.log.units_in_service import leave_at_failure, running_units
-from relfit.log.unseen_nodes import question_of, unseen
 
 
 @pytest.fixture

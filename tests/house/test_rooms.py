@@ -32,7 +32,6 @@ ORDER = (
     "base.writing",
     "base.paths",
     "base.numeric",
-    "log.unseen_nodes",
     "log.tables",
     "log.lifechecks",
     "log.lifedata",

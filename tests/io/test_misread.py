@@ -15,7 +15,7 @@ from pyarrow import parquet
 
 import relfit as rf
 from relfit.io.parsing import opening
-from relfit.io.parsing.numbers_in_text import as_numbers
+from relfit.io.parsing.rows import as_numbers
 from tests.io.made import fta, fta_row, good_files, titan
 
 

@@ -1,4 +1,4 @@
-"""The parts of parsing, each on its own: numbers, times and durations in texts, files as texts, what is said of others."""
+"""The parts of parsing, each on its own: numbers, times and durations in texts, files as texts, reasons."""
 
 from __future__ import annotations
 
@@ -11,15 +11,12 @@ import pyarrow as pa
 import pytest
 
 from relfit.base.errors import ArgumentError, ReadError
-from relfit.io.parsing.clocks import same_clock
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content, encoding_of, open_content, size_in_bytes
-from relfit.io.parsing.rows import cell_text, in_categories
+from relfit.io.parsing.rows import as_numbers, cell_text, in_categories
 from relfit.io.parsing.settings import settings_of_text
-from relfit.io.parsing.stamps import day_and_month, parse_stamps
+from relfit.io.parsing.stamps import day_and_month, parse_stamps, same_clock
 from relfit.io.parsing.text_content import as_text
-from relfit.io.parsing.times import are_dates, are_times, durations, instants, unsaid
-from relfit.io.parsing.unread_texts import no_length, no_time
+from relfit.io.parsing.times import are_dates, are_times, durations, instants, no_length, no_time, unsaid
 
 COMMA = '--column decimal="," reads it as a number'
 

@@ -1,8 +1,9 @@
-"""Columns as instants and durations, each with a mask of the values that could not be read."""
+"""Columns as instants and durations, each with a mask of the values that could not be read, and why they could not."""
 
 from __future__ import annotations
 
 import re
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,7 @@ import pyarrow.compute as pc
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import HOURS_PER_UNIT, unit_in_hours
-from relfit.io.parsing.numbers_in_text import as_numbers
-from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.rows import as_numbers, as_text_array
 from relfit.io.parsing.stamps import Stamps, parse_stamps
 
 UTC: Any = "datetime64[ns, UTC]"
@@ -39,6 +39,11 @@ _UNIT_WORDS |= {"ms": 1e-3 / 3600.0, "us": 1e-6 / 3600.0, "ns": 1e-9 / 3600.0}
 _PART = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*,?")
 _CLOCK = re.compile(r"(-?)(?:(\d+)(?:-| days?,? ))?(\d+):([0-5]\d):([0-5]\d(?:\.\d+)?)")
 _NANOSECONDS = {"D": 86_400 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_TIME_OF_DAY = re.compile(r"\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?")
+_ONE_GROUP = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}(?![\d.,])")
+_GROUPS = re.compile(r"[+-]?[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_SHOWN = 40  # characters
+_NO = "not a finite duration"
 
 
 def unsaid(values: object) -> BoolArray:
@@ -337,3 +342,43 @@ def _in_words(text: str) -> float:
         total += float(part[1]) * _UNIT_WORDS[part[2].lower()]
         at = part.end()
     return float("nan") if not at else -total if negative else total
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as ``-3.5``."""
+    return text.replace(".", "", 1).lstrip("-").isdigit()
+
+
+def is_clock(text: str) -> bool:
+    """Whether a text is a time of day, as ``4:05 pm``."""
+    return _TIME_OF_DAY.fullmatch(text.strip()) is not None
+
+
+def no_time(text: str) -> str:
+    """Why a text is no time, with what might be meant."""
+    hint, clock = "", " %H:%M:%S"[: 3 * text.count(":") + 3] if ":" in text else ""
+    if is_number(text):
+        hint = "; a number is a time with --column time_format=unix, or with time_origin=DATE and time_unit=UNIT"
+    parts = text.replace("/", "-").replace(".", "-").split(" ")[0].split("-")
+    if len(parts) == 3 and all(part.isdigit() and len(part) <= 2 for part in parts):
+        form = quote("time_format=" + text[len(parts[0])].join(("%d", "%m", "%y")) + clock)
+        hint = f"; years of two digits need a time_format, as --column {form}"
+    elif is_clock(text):
+        hint = "; with the date in a column of its own: --column start=DATE+TIME, with the names of both"
+    elif text[-1:].isalpha() and text[-3:].isupper() and ":" in text:
+        form = quote(f"time_format=%Y-%m-%d{clock} {text.rpartition(' ')[2]}")
+        hint = f"; zones by letters are ambiguous: give --timezone, and their form, as --column {form}"
+    return f"{text[:_SHOWN]!r} is not a date or time{hint}"
+
+
+def no_length(text: str, decimal: str = ".") -> str:
+    """Why a text is no duration where this is the decimal sign, with what might be meant."""
+    what = f"{text[:_SHOWN]!r} is not a finite duration"
+    if decimal == ",":
+        return f"{what}; with a decimal comma, points separate groups of three digits before it" if "." in text else _NO
+    comma = '--column decimal="," reads it as a number'
+    if _ONE_GROUP.match(text):
+        return f"{what}; if the comma separates thousands, write it without; if it is the decimal sign, {comma}"
+    if _GROUPS.match(text):
+        return f"{what}; write thousands without commas"
+    return f"{what}; {comma}" if "," in text else _NO

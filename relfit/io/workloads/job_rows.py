@@ -11,9 +11,8 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray, ValueArray
 from relfit.base.text import count
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import Rejections
+from relfit.io.parsing.rows import Rejections, as_numbers
 from relfit.io.workloads.workload import PER_JOB, Workload
 from relfit.log.tables import Source
 

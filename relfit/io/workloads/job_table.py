@@ -11,9 +11,9 @@ from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
-from relfit.io.parsing.clocks import same_clock
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
+from relfit.io.parsing.stamps import same_clock
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone, instants
 from relfit.io.workloads import job_rows

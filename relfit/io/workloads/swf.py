@@ -15,9 +15,8 @@ import pandas as pd
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ReadError
 from relfit.base.text import count
-from relfit.io.parsing.numbers_in_text import as_numbers
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import Rejections
+from relfit.io.parsing.rows import Rejections, as_numbers
 from relfit.io.parsing.text_content import as_text
 from relfit.io.workloads.job_rows import JobRows, Machine
 from relfit.io.workloads.workload import Workload
