@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, ObjectArray, ValueArray
+from relfit.base.errors import ReadError
 from relfit.base.text import count
+from relfit.base.units import nanoseconds
+from relfit.io.frames import source_of
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, as_numbers
+from relfit.io.parsing.times import instants
 from relfit.io.workloads.workload import PER_JOB, Workload
-from relfit.log.tables import Source
 
 _CLOCK = r"^(?:(?P<d>\d+)-)?(?P<a>\d+)(?::(?P<b>\d+))?(?::(?P<c>\d+(?:\.\d+)?))?$"
 _NO_LIMIT = ("unlimited", "infinite")
@@ -39,6 +43,18 @@ class Machine:
         """Nodes that a number of processors takes, rounded up."""
         return np.ceil(processors / (self.processors_per_node or 1))
 
+    def nodes_of(
+        self, nodes: ObjectArray | None, processors: ObjectArray | None, missing: ReadError, uncounted: ReadError
+    ) -> FloatArray:
+        """Nodes of each job by the column of nodes, else by that of processors; an error where that does not tell."""
+        if nodes is not None:
+            return numbers(nodes)
+        if processors is None:
+            raise missing
+        if self.processors_per_node is None:
+            raise uncounted
+        return self.nodes(numbers(processors))
+
 
 @dataclass
 class JobRows:
@@ -62,6 +78,35 @@ class JobRows:
     timezone: str = "UTC"
     node_class: npt.NDArray[Any] | None = None
 
+    @classmethod
+    def of_runs(
+        cls,
+        rejections: Rejections,
+        state: ObjectArray,
+        columns: dict[str, Any],
+        notes: Sequence[str],
+        step: BoolArray | bool = False,
+        **others: Any,
+    ) -> JobRows:
+        """The rows of jobs from `columns` of their runs: of a job that was requeued, the last run stands.
+
+        Runs that had not ended are rejected; those that ended in a requeue, and the records of steps, are left out.
+        """
+        run = columns["run_time"]
+        rejections.reject(np.isin(state, _WAITING), "had not started", "state")
+        rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
+        rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
+        requeued, submit = requeued_runs(columns["job_id"], state, columns["submit"], step)
+        keep = ~(step | requeued)
+        jobs = rejections.kept & keep
+        counts = [(int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands")]
+        counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
+        told = [f"{count(number, of)} {what}" for number, of, what in counts if number]
+        columns = {name: None if v is None else v[keep] for name, v in {**columns, "submit": submit}.items()}
+        columns["job_id"] = job_ids(columns["job_id"])
+        left_out = int((~keep).sum())
+        return cls(rejections.part(keep), **columns, notes=[*notes, *told], deselected=left_out, **others)
+
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
     ) -> Workload:
@@ -77,27 +122,19 @@ class JobRows:
         late = np.flatnonzero(np.diff(self.submit[keep]) < 0)
         if late.size:
             one = np.flatnonzero(keep)[late[0] + 1]
+            line = int(rows.lines[one])
             if strict and ordered:
                 raise content.error(
                     f"job {self.job_id[one]} was submitted before the job ahead of it",
                     "sort the jobs, or read without strict to have them sorted",
-                    line=int(rows.lines[one]),
+                    line=line,
                 )
-            line = int(rows.lines[one])
             self.notes.append(
                 f"{count(late.size, 'job')} submitted before the job ahead of it, the first on line {line}; sorted"
             )
         index = np.flatnonzero(keep)[np.argsort(self.submit[keep], kind="stable")]
-        source = Source(
-            (str(content.path),),
-            format,
-            rows_read,
-            index.size,
-            (content.sha256,),
-            self.timezone,
-            tuple(self.notes),
-            rows_deselected=self.deselected,
-        )
+        source = source_of(content, format, rows_read, index.size, self.timezone, self.notes)
+        source = replace(source, rows_deselected=self.deselected)
         columns: dict[str, Any] = {name: getattr(self, name) for name in PER_JOB}
         columns |= {"submit": self.submit - first, "nodes": np.where(keep, self.nodes, 0.0).astype(np.int64)}
         chosen = {name: values[index] for name, values in columns.items() if values is not None}
@@ -126,9 +163,9 @@ class JobRows:
         reject(again, "the same job as an earlier row", "job_id")
 
 
-def job_ids(names: ObjectArray) -> ObjectArray | IntArray:
+def job_ids(names: npt.NDArray[Any]) -> ObjectArray | IntArray:
     """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
-    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
+    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in map(str, names.tolist()))
     return names.astype(np.int64) if plain and names.size else names
 
 
@@ -157,6 +194,12 @@ def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
     return np.asarray(result[codes], dtype=np.float64)
 
 
+def seconds_since_1970(values: ObjectArray, zone: str, seen: set[bool] | None = None) -> FloatArray:
+    """Dates as seconds since 1970, NaN where there is no time; `zone` and `seen` as for `instants`."""
+    stamps, missing = instants(values, zone, seen=seen)
+    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
+
+
 def first_words(state: ObjectArray | None, size: int) -> ObjectArray:
     """The first word of each state, empty without a column of states."""
     if state is None:
@@ -164,13 +207,6 @@ def first_words(state: ObjectArray | None, size: int) -> ObjectArray:
     codes, texts = pd.factorize(pd.Series(state, dtype=object))
     words = [str(text).upper().rstrip("+").partition(" ")[0] for text in texts]
     return np.array(words, dtype=object)[codes]
-
-
-def reject_unfinished(rejections: Rejections, state: ObjectArray, run: FloatArray) -> None:
-    """Reject jobs that had not started, were still running, or never ran."""
-    rejections.reject(np.isin(state, _WAITING), "had not started", "state")
-    rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
-    rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
 
 
 def requeued_runs(
@@ -190,10 +226,3 @@ def requeued_runs(
     ends = rows[last]
     submitted[ends["row"]] = first.reindex(ends["name"]).to_numpy()
     return requeued, submitted
-
-
-def notes_on_states(state: ObjectArray, jobs: BoolArray, requeued: BoolArray) -> list[str]:
-    """Counts of runs that were requeued, and of `jobs` whose run time is not all that they need."""
-    counts = [(int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands")]
-    counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
-    return [f"{count(number, of)} {what}" for number, of, what in counts if number]

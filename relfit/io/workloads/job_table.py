@@ -9,15 +9,21 @@ import pandas as pd
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, ReadError
-from relfit.base.units import nanoseconds
 from relfit.base.writing import unguarded
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.stamps import same_clock
 from relfit.io.parsing.table_rows import rows_of
-from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads import job_rows
-from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
+from relfit.io.parsing.times import check_zone
+from relfit.io.workloads.job_rows import (
+    JobRows,
+    Machine,
+    first_words,
+    job_ids,
+    numbers,
+    seconds,
+    seconds_since_1970,
+)
 from relfit.io.workloads.workload import Workload
 
 NAME = "table"
@@ -63,9 +69,7 @@ def read(
     table = rows_of(content)
     named = _named(table, columns or {})
     zone, rejections = check_zone(timezone), table.rejections
-    ours = (
-        tuple(table.header)[: len(_OURS)] == _OURS
-    )  # by `relfit.io.workloads.write_workload`, whose texts are guarded
+    ours = table.header[: len(_OURS)] == _OURS  # by `relfit.io.workloads.write_workload`, whose texts are guarded
 
     def column(what: str) -> ObjectArray | None:
         if what not in named:
@@ -88,30 +92,27 @@ def read(
     clock = same_clock(table.columns, own, timezone, content.path)
     state = first_words(column("state"), submit.size)
     rejections.reject(state == "REJECTED", "the scheduler rejected it", "state")
-    job_rows.reject_unfinished(rejections, state, run)
-    names = _job_ids(column("job_id"), column("workload"), submit.size)
-    requeued, submit = job_rows.requeued_runs(names, state, submit)
     limit_text = column("requested")
     limit = np.full(submit.size, np.inf) if limit_text is None else seconds(limit_text)
     none = np.zeros(submit.size, dtype=bool) if limit_text is None else limit_text == ""
-    user, priority, node_class, keep = column("user"), column("priority"), column("node_class"), ~requeued
-    taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
-    told = job_rows.notes_on_states(state, rejections.kept & keep, requeued)
-    rows = JobRows(
-        rejections.part(keep),
-        names[keep],
-        submit[keep],
-        _nodes(content, column("nodes"), column("processors"), machine)[keep],
-        run[keep],
-        np.where((limit == -1) | none, np.inf, limit)[keep],
-        user=None if user is None else user[keep],
-        priority=None if priority is None else numbers(priority)[keep],
-        notes=[*table.notes, f"columns: {taken}", *clock, *told],
-        deselected=int(requeued.sum()),
-        dates=dates,
-        timezone=zone,
-        node_class=None if node_class is None else node_class[keep],
+    priority = column("priority")
+    uncounted = content.error(
+        "the table counts processors, and how many a node has is not known",
+        "give processors_per_node, 1 if a node is one processor",
     )
+    jobs = {
+        "job_id": _job_ids(column("job_id"), column("workload"), submit.size),
+        "submit": submit,
+        "nodes": machine.nodes_of(column("nodes"), column("processors"), _missing(content, "nodes"), uncounted),
+        "run_time": run,
+        "requested": np.where((limit == -1) | none, np.inf, limit),
+        "user": column("user"),
+        "priority": None if priority is None else numbers(priority),
+        "node_class": column("node_class"),
+    }
+    taken = ", ".join(f"{what} from {name!r}" for what, name in named.items())
+    notes = [*table.notes, f"columns: {taken}", *clock]
+    rows = JobRows.of_runs(rejections, state, jobs, notes, dates=dates, timezone=zone)
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 
 
@@ -138,19 +139,7 @@ def _times(values: ObjectArray, zone: str, seen: set[bool]) -> tuple[FloatArray,
     plain = numbers(values)
     if np.isfinite(plain).sum() * 2 >= (values != "").sum():
         return plain, False
-    stamps, missing = instants(values, zone, seen=seen)
-    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9), True
-
-
-def _nodes(content: Content, nodes: ObjectArray | None, processors: ObjectArray | None, machine: Machine) -> FloatArray:
-    if nodes is not None:
-        return numbers(nodes)
-    if processors is None:
-        raise _missing(content, "nodes")
-    if machine.processors_per_node is None:
-        remedy = "give processors_per_node, 1 if a node is one processor"
-        raise content.error("the table counts processors, and how many a node has is not known", remedy)
-    return machine.nodes(numbers(processors))
+    return seconds_since_1970(values, zone, seen), True
 
 
 def _job_ids(names: ObjectArray | None, workload: ObjectArray | None, size: int) -> ObjectArray | IntArray:

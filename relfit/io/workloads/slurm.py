@@ -7,21 +7,19 @@ out and counted, and so are runs that ended in a requeue: a simulation draws its
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, ObjectArray
-from relfit.base.errors import ReadError
 from relfit.base.text import count
-from relfit.base.units import nanoseconds
 from relfit.io.parsing.delimited import read_delimited
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.parsing.text_content import Text, as_text
-from relfit.io.parsing.times import check_zone, instants
-from relfit.io.workloads import job_rows
-from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds
+from relfit.io.parsing.times import check_zone
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, numbers, seconds, seconds_since_1970
 from relfit.io.workloads.workload import Workload
 
 NAME = "slurm"
@@ -64,43 +62,35 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     listed = content.first_line().lstrip().startswith("[")
     table = _printed_list(text) if listed else read_delimited(text, "|" if "|" in content.first_line() else ",")
     columns = {name.lower(): table[name] for name in table.header}  # --parsable ends lines with a bar
-    zone = check_zone(timezone)
-    names = _first(columns, "job_id")
-    if names is None or _first(columns, "submit") is None:
+    fields = {
+        what: next((columns[name] for name in names if name in columns), None) for what, names in _COLUMNS.items()
+    }
+    zone, names, submit, priority = check_zone(timezone), fields["job_id"], fields["submit"], fields["priority"]
+    if names is None or submit is None:
         raise content.error("no column JobID or Submit", "name the columns of a table", line=1)
-    state = first_words(_first(columns, "state"), names.size)
-    stamp = _instants(columns, "submit", zone)
-    run = _run_times(table, columns, zone)
-    rejections = table.rejections
+    stamp, run = seconds_since_1970(submit, zone), _run_times(content, fields, zone)
     step = np.array(["." in name for name in names.tolist()], dtype=bool)
-    requeued, submitted = job_rows.requeued_runs(names, state, stamp, step)
-    rejections.reject(names == "", "no job", "job_id")
-    job_rows.reject_unfinished(rejections, state, run)
-    steps = [f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else []
-    notes = [*text.notes, *steps, *job_rows.notes_on_states(state, rejections.kept & ~step & ~requeued, requeued)]
-    keep = ~(step | requeued)
-    if not keep.any():
+    table.rejections.reject(names == "", "no job", "job_id")
+    if step.all():
         raise content.error("there are steps and no jobs", "leave out --name and --steps of sacct")
-    nodes = _nodes(table, columns, machine)
-    rows = JobRows(
-        rejections.part(keep),
-        job_ids(names[keep]),
-        submitted[keep],
-        nodes[keep],
-        run[keep],
-        _limits(columns, names.size)[keep],
-        user=None if (user := _first(columns, "user")) is None else user[keep],
-        priority=None if (priority := _first(columns, "priority")) is None else numbers(priority)[keep],
-        notes=notes,
-        deselected=int((~keep).sum()),
-        dates=True,
-        timezone=zone,
+    missing = content.error("no column NNodes", "ask sacct for NNodes, or for NCPUS", line=1)
+    uncounted = content.error(
+        "the file counts processors, and how many a node has is not known",
+        "give processors_per_node, or ask sacct for NNodes",
     )
+    jobs = {
+        "job_id": names,
+        "submit": stamp,
+        "nodes": machine.nodes_of(fields["nodes"], fields["processors"], missing, uncounted),
+        "run_time": run,
+        "requested": _limits(fields, "timelimit" in columns, names.size),
+        "user": fields["user"],
+        "priority": None if priority is None else numbers(priority),
+    }
+    state = first_words(fields["state"], names.size)
+    notes = [*text.notes, *([f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else [])]
+    rows = JobRows.of_runs(table.rejections, state, jobs, notes, step, dates=True, timezone=zone)
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
-
-
-def _first(columns: dict[str, ObjectArray], what: str) -> ObjectArray | None:
-    return next((columns[name] for name in _COLUMNS[what] if name in columns), None)
 
 
 def _printed_list(text: Text) -> TextTable:
@@ -121,43 +111,22 @@ def _printed_list(text: Text) -> TextTable:
     return TextTable(names, columns, Rejections(text.path, lines, texts.__getitem__), len(good))
 
 
-def _instants(columns: dict[str, ObjectArray], what: str, zone: str) -> FloatArray:
-    """Seconds since 1970; NaN where there is no time."""
-    values = _first(columns, what)
-    assert values is not None
-    stamps, missing = instants(values, zone)
-    return np.where(missing | stamps.isna(), np.nan, nanoseconds(stamps) / 1e9)
-
-
-def _run_times(table: TextTable, columns: dict[str, ObjectArray], zone: str) -> FloatArray:
-    elapsed = _first(columns, "elapsed")
-    if elapsed is not None:
+def _run_times(content: Content, fields: Mapping[str, ObjectArray | None], zone: str) -> FloatArray:
+    if (elapsed := fields["elapsed"]) is not None:
         return seconds(elapsed)
-    if _first(columns, "start") is None or _first(columns, "end") is None:
-        path = table.rejections.path
-        raise ReadError("no column Elapsed, nor Start and End", path=path, line=1, remedy="ask sacct for Elapsed")
-    return _instants(columns, "end", zone) - _instants(columns, "start", zone)
+    start, end = fields["start"], fields["end"]
+    if start is None or end is None:
+        raise content.error("no column Elapsed, nor Start and End", "ask sacct for Elapsed", line=1)
+    return seconds_since_1970(end, zone) - seconds_since_1970(start, zone)
 
 
-def _limits(columns: dict[str, ObjectArray], size: int) -> FloatArray:
+def _limits(fields: Mapping[str, ObjectArray | None], in_minutes: bool, size: int) -> FloatArray:
     """Walltimes in seconds; infinite for a job without one, or with that of its partition."""
-    minutes, limit = _first(columns, "minutes"), _first(columns, "limit")
-    if minutes is None and limit is None:
+    if (minutes := fields["minutes"]) is not None:
+        result = seconds(minutes, 60.0)
+    elif (limit := fields["limit"]) is not None:
+        # a plain number means minutes in Slurm, and seconds in the tables of Los Alamos
+        result = seconds(limit, 60.0 if in_minutes else 1.0)
+    else:
         return np.full(size, np.inf)
-    # a plain number means minutes in Slurm, and seconds in the tables of Los Alamos
-    plain = 60.0 if "timelimit" in columns else 1.0
-    result = seconds(minutes, 60.0) if minutes is not None else seconds(np.asarray(limit), plain)
     return np.where(np.isnan(result), np.inf, result)
-
-
-def _nodes(table: TextTable, columns: dict[str, ObjectArray], machine: Machine) -> FloatArray:
-    nodes, processors = _first(columns, "nodes"), _first(columns, "processors")
-    if nodes is not None:
-        return numbers(nodes)
-    path = table.rejections.path
-    if processors is None:
-        raise ReadError("no column NNodes", path=path, line=1, remedy="ask sacct for NNodes, or for NCPUS")
-    if machine.processors_per_node is None:
-        remedy = "give processors_per_node, or ask sacct for NNodes"
-        raise ReadError("the file counts processors, and how many a node has is not known", path=path, remedy=remedy)
-    return machine.nodes(numbers(processors))
