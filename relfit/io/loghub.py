@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.times import check_zone
-from relfit.io.raw_lines import LineBlock
 from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.log.failurelog import FailureLog
@@ -44,23 +43,24 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     parts = [_NOTHING]
     nodes: set[str] = set()
     times: list[int] = []
-    for content in contents:
-        for block in records.blocks(content):
-            _look_at_some(block, nodes, times)
-            # a line that begins with - is no alert; empty lines are skipped
-            letters = block.octets[block.begins]
-            at = np.flatnonzero((letters != 45) & (letters != 10) & (letters != 13))
-            if at.size:
-                lines = block.texts(at)
-                fields = pc.extract_regex(lines, pattern=_LINE)
-                odd = pc.is_null(fields).to_numpy(zero_copy_only=False)
-                for i in np.flatnonzero(odd).tolist():
-                    records.refuse(
-                        content.path, int(block.first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
-                    )
-                good = pa.array(~odd)
-                columns = {name: pc.struct_field(fields, name).filter(good) for name in _PARTS}
-                parts.append(pa.table({**columns, "line": pa.array(block.first + at[~odd])}))
+    for content, block in records.blocks():
+        for head in filter(None, map(_HEAD.match, block.texts(block.sample()).to_pylist())):
+            times.append(int(head[2]) * _SECOND)
+            nodes.add(head[3])
+        # a line that begins with - is no alert; empty lines are skipped
+        letters = block.octets[block.begins]
+        at = np.flatnonzero((letters != 45) & (letters != 10) & (letters != 13))
+        if at.size:
+            lines = block.texts(at)
+            fields = pc.extract_regex(lines, pattern=_LINE)
+            odd = pc.is_null(fields).to_numpy(zero_copy_only=False)
+            for i in np.flatnonzero(odd).tolist():
+                records.refuse(
+                    content.path, int(block.first + at[i]), "", "not a tag, time, date, node", lines[i].as_py()
+                )
+            good = pa.array(~odd)
+            columns = {name: pc.struct_field(fields, name).filter(good) for name in _PARTS}
+            parts.append(pa.table({**columns, "line": pa.array(block.first + at[~odd])}))
     table = pa.concat_tables(parts)
     records.funnel += [("lines", records.read), ("alerts", table.num_rows)]
     stamps = pc.cast(table["time"], pa.int64()).to_numpy() * _SECOND
@@ -81,15 +81,6 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     )
     instants = np.append(np.array(times, dtype=np.int64), stamps)
     return outcome.log(records, alerts, instants, sorted(nodes | set(names.tolist())), strict)
-
-
-def _look_at_some(block: LineBlock, nodes: set[str], times: list[int]) -> None:
-    """Add the time and the node of the first and the last line, and of some between them."""
-    for text in block.texts(block.sample()).to_pylist():
-        head = _HEAD.match(text)
-        if head is not None:
-            times.append(int(head[2]) * _SECOND)
-            nodes.add(head[3])
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import pandas as pd
 
@@ -93,15 +92,7 @@ def merge(
         left_out=tuple(left_out.items()),
     )
     rejected = pd.concat([log.rejected for log in logs], ignore_index=True)
-    return replace(
-        logs[0],
-        events=events,
-        population=population,
-        window=window,
-        rejected=rejected,
-        source=source,
-        lifetimes=lives[0] if lives else None,
-    )
+    return FailureLog(events, population, window, rejected, source, lives[0] if lives else None)
 
 
 def joint_window(windows: Sequence[Window]) -> Window:

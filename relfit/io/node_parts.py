@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -115,16 +117,8 @@ def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: in
     share = np.minimum((np.cumsum(rows) - rows) * workers // records, workers - 1)
     tasks = [([units[i] for i in np.flatnonzero(share == each)], folder, number, each) for each in range(workers)]
     ended = sum(in_processes(_scatter, tasks, workers))
-    return NodeParts(
-        folder,
-        number,
-        workers,
-        len(contents),
-        records,
-        ended,
-        joint_window(windows),
-        zones.pop() if len(zones) == 1 else "UTC",
-    )
+    zone = zones.pop() if len(zones) == 1 else "UTC"
+    return NodeParts(folder, number, workers, len(contents), records, ended, joint_window(windows), zone)
 
 
 def _place(folder: Path, what: str, part: int, share: int) -> Path:
@@ -140,10 +134,10 @@ def _scatter(units: Sequence[tuple[Content, int]], folder: Path, number: int, sh
             for what, schema in (("events", _EVENTS), ("people", _PEOPLE))
             for part in range(number)
         }
-        for content, groups in _by_file(units):
+        for content, of_file in groupby(units, itemgetter(0)):
             with damage_named(content):
                 stored = opened(content)
-                for group in groups:
+                for _, group in of_file:
                     if group < 0:
                         schema, frame = _PEOPLE, stored.frame("population")
                         good = population_keeps_the_rules(frame)
@@ -163,15 +157,6 @@ def _scatter(units: Sequence[tuple[Content, int]], folder: Path, number: int, sh
 def _writer(place: Path, schema: pa.Schema, stack: ExitStack) -> Any:
     file = stack.enter_context(pa.OSFile(str(place), "wb"))
     return pa.ipc.new_stream(file, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
-
-
-def _by_file(units: Sequence[tuple[Content, int]]) -> Iterator[tuple[Content, list[int]]]:
-    """Consecutive row groups of each file."""
-    begun = 0
-    for i in range(1, len(units) + 1):
-        if i == len(units) or units[i][0] is not units[begun][0]:
-            yield units[begun][0], [group for _, group in units[begun:i]]
-            begun = i
 
 
 def _divided(table: pa.Table, schema: pa.Schema, number: int) -> Iterator[tuple[int, pa.Table]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,14 +37,15 @@ class RecordTally:
     funnel: list[tuple[str, int]] = field(default_factory=list)
     _refused: list[tuple[str, int, str, str, str]] = field(default_factory=list)
 
-    def blocks(self, content: Content) -> Iterator[LineBlock]:
-        """The lines of a file, counted; a line that is too long is rejected."""
-        for block in blocks_of_lines(content):
-            self.read += block.count + bool(block.too_long)
-            if block.too_long:
-                self.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
-            if block.data:
-                yield block
+    def blocks(self) -> Iterator[tuple[Content, LineBlock]]:
+        """The lines of each file, counted; a line that is too long is rejected."""
+        for content in self.contents:
+            for block in blocks_of_lines(content):
+                self.read += block.count + bool(block.too_long)
+                if block.too_long:
+                    self.refuse(content.path, block.too_long, "", "a line of more than a million bytes", "")
+                if block.data:
+                    yield content, block
 
     def refuse(self, path: Path, line: int, column: str, reason: str, text: str) -> None:
         """Reject a record."""
@@ -65,19 +66,9 @@ class RecordTally:
     def source(self, rules: AlertRules | None) -> Source:
         """The source of the log."""
         paths = tuple(dict.fromkeys(str(content.path) for content in self.contents))
-        digests = tuple(content.sha256 for content in self.contents)
-        told = () if rules is None else rules.told
-        return Source(
-            paths,
-            self.format,
-            self.read,
-            self.read - len(self._refused),
-            digests,
-            self.zone,
-            tuple(self.notes),
-            funnel=tuple(self.funnel),
-            rules=told,
-        )
+        digests, rows_kept = tuple(content.sha256 for content in self.contents), self.read - len(self._refused)
+        source = Source(paths, self.format, self.read, rows_kept, digests, self.zone, tuple(self.notes))
+        return replace(source, funnel=tuple(self.funnel), rules=() if rules is None else rules.told)
 
 
 @dataclass

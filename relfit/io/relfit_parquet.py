@@ -269,14 +269,7 @@ def _restored(content: Content) -> FailureLog:
             ),
         )
     frames = {name: stored.frame(name) for name in ("events", *stored.streams)}
-    return FailureLog(
-        frames["events"],
-        frames["population"],
-        stored.window,
-        frames["rejected"],
-        stored.source,
-        frames.get("lifetimes"),
-    )
+    return FailureLog(**frames, window=stored.window, source=stored.source)
 
 
 def _tuples(value: object) -> Any:

@@ -42,29 +42,28 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     message: list[str] = []
     numbers: list[IntArray] = []  # rule, line and time
     stamps = 0
-    for content in contents:
-        for block in records.blocks(content):
-            hits = block.matching(alerts.pattern)
-            rows = np.union1d(hits, block.sample())
-            lines = block.texts(rows)
-            parsed = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
-            place = np.where(parsed.good, stamps + np.cumsum(parsed.good) - 1, -1)[np.searchsorted(rows, hits)]
-            clocks.append(parsed.clock[parsed.good])
-            stamps += int(parsed.good.sum())
-            said = lines.take(pa.array(np.searchsorted(rows, hits)))
-            kinds = alerts.first_match(said)
-            lists = _lists(alerts, said, kinds)
-            expanded = {text: hosts(text) for text in set(lists)}
-            names = [expanded[text] for text in lists]
-            size = np.array([len(each) for each in names], dtype=np.int64)
-            good = (place >= 0) & (size > 0)
-            texts = said.to_pylist()
-            for i in np.flatnonzero(~good).tolist():
-                records.refuse(content.path, block.first + int(hits[i]), "", "no time or no node", texts[i])
-            size = np.where(good, size, 0)
-            node += [name for i in np.flatnonzero(good).tolist() for name in names[i]]
-            message += [texts[i][:200] for i in np.repeat(np.arange(size.size), size).tolist()]
-            numbers.append(np.repeat(np.stack([kinds, block.first + hits, place]), size, axis=1))
+    for content, block in records.blocks():
+        hits = block.matching(alerts.pattern)
+        rows = np.union1d(hits, block.sample())
+        lines = block.texts(rows)
+        parsed = parse_stamps(pc.struct_field(pc.extract_regex(lines, pattern=_TIME), "time"))
+        place = np.where(parsed.good, stamps + np.cumsum(parsed.good) - 1, -1)[np.searchsorted(rows, hits)]
+        clocks.append(parsed.clock[parsed.good])
+        stamps += int(parsed.good.sum())
+        said = lines.take(pa.array(np.searchsorted(rows, hits)))
+        kinds = alerts.first_match(said)
+        lists = _lists(alerts, said, kinds)
+        expanded = {text: hosts(text) for text in set(lists)}
+        names = [expanded[text] for text in lists]
+        size = np.array([len(each) for each in names], dtype=np.int64)
+        good = (place >= 0) & (size > 0)
+        texts = said.to_pylist()
+        for i in np.flatnonzero(~good).tolist():
+            records.refuse(content.path, block.first + int(hits[i]), "", "no time or no node", texts[i])
+        size = np.where(good, size, 0)
+        node += [name for i in np.flatnonzero(good).tolist() for name in names[i]]
+        message += [texts[i][:200] for i in np.repeat(np.arange(size.size), size).tolist()]
+        numbers.append(np.repeat(np.stack([kinds, block.first + hits, place]), size, axis=1))
     rule, line, place = np.concatenate([np.empty((3, 0), dtype=np.int64), *numbers], axis=1)
     times = in_order(np.concatenate(clocks) if clocks else np.empty(0, dtype=np.int64), records.zone)
     names_of, codes = np.unique(np.array(node, dtype=object).astype(str), return_inverse=True)

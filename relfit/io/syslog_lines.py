@@ -67,9 +67,8 @@ def _read(
         raise ArgumentError(f"ends={ends!r} is not known", remedy="use node or job")
     without_year = any(_OLD.match(line) for line in contents[0].first_lines(8192))
     reader = (_OldStamps if without_year else _NewStamps)(records, alerts, ends)
-    for content in contents:
-        for block in records.blocks(content):
-            reader.take(content, block)
+    for content, block in records.blocks():
+        reader.take(content, block)
     times = reader.times(int(year) if year is not None else None)
     node, message, rule, line, place = reader.failures()
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, cast
@@ -15,7 +15,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
-from relfit.log.durations import Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import of_whole_system
 from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
@@ -317,9 +317,7 @@ class FailureLog(Tables):
         rules = Rules(censor, origin, first, overlaps, zeros, since, until)
         if competing is not None:
             return times_by_cause(self, competing, per, rules)
-        if self._pools(per):
-            return times_to_failure(self, "node", rules).lives.pooled()
-        return times_to_failure(self, per, rules).lives
+        return self._lives(times_to_failure, per, rules)
 
     def ttr(
         self,
@@ -349,12 +347,12 @@ class FailureLog(Tables):
         5
         """
         rules = Rules(censor, overlaps=overlaps, zeros=zeros, since=since, until=until)
-        if self._pools(per):
-            return times_to_repair(self, "node", rules).lives.pooled()
-        return times_to_repair(self, per, rules).lives
+        return self._lives(times_to_repair, per, rules)
 
-    def _pools(self, per: str) -> bool:
-        return per == "all" and "all" not in self.attributes
+    def _lives(self, times: Callable[[Tables, str, Rules], Durations], per: str, rules: Rules) -> LifeData:
+        if per == "all" and "all" not in self.attributes:
+            return times(self, "node", rules).lives.pooled()
+        return times(self, per, rules).lives
 
     # ----------------------------------------------------------------- showing
 

@@ -80,10 +80,8 @@ def load(name: str) -> FailureLog:
     >>> log.n_nodes, log.window.start_known, len(log.rejected)
     (512, True, 0)
     """
-    from relfit.io import read
-
     events, nodes, *_ = _sample(name)
-    return read(_FILES / events, "table", population=_FILES / nodes)
+    return read_files(_FILES / events, "table", population=_FILES / nodes)
 
 
 def as_lanl(name: str = "white") -> pd.DataFrame:

@@ -87,17 +87,11 @@ class TwoStage(Generator):
     @property
     def sizes(self) -> JobSizes:
         """The distribution of sizes."""
-        high = float(np.log2(self.widest or self.n_nodes))
+        widest = self.widest or self.n_nodes
+        high = float(np.log2(widest))
         low = min(0.8, high)
-        return JobSizes(
-            self.widest or self.n_nodes,
-            self.serial,
-            self.power_of_two,
-            low,
-            max(high - self.stages_apart, low),
-            high,
-            self.first_stage,
-        )
+        middle = max(high - self.stages_apart, low)
+        return JobSizes(widest, self.serial, self.power_of_two, low, middle, high, self.first_stage)
 
     @property
     def mean_run_time(self) -> float:

@@ -90,14 +90,8 @@ def _campaign(table: dict[str, Any]) -> dict[str, Any]:
     if saves:
         config["checkpoint"] = costs
         parameters["checkpoint.every"] = [_time(interval) for interval in intervals]
-    return {
-        "run": "batch",
-        "workload": file,
-        "config": config,
-        "parameters": parameters,
-        "seed": int(seed),
-        "output": "mean_wait",
-    }
+    campaign = {"run": "batch", "workload": file, "config": config, "parameters": parameters}
+    return {**campaign, "seed": int(seed), "output": "mean_wait"}
 
 
 def _check_left(table: Mapping[str, object], jobs: dict[str, object]) -> None:
