@@ -81,19 +81,13 @@ def declared(log: FailureLog, options: Mapping[str, object]) -> FailureLog:
         left_known=people["left_known"] | (late & window.end_known),
     )
     seen = observed(columns, nodes, events, people, window)
-    dropped = sum(number for _, number in seen.left_out)
-    return replace(
-        log,
-        events=seen.events,
-        population=seen.population,
-        window=seen.window,
-        source=replace(
-            source,
-            notes=tuple(dict.fromkeys((*source.notes, *told, *filter(None, [seen.order_note]), *seen.notes))),
-            rows_deselected=source.rows_deselected + dropped,
-            left_out=(*source.left_out, *seen.left_out),
-        ),
+    source = replace(
+        source,
+        notes=tuple(dict.fromkeys((*source.notes, *told, *filter(None, [seen.order_note]), *seen.notes))),
+        rows_deselected=source.rows_deselected + sum(number for _, number in seen.left_out),
+        left_out=(*source.left_out, *seen.left_out),
     )
+    return FailureLog(seen.events, seen.population, seen.window, log.rejected, source)
 
 
 def declared_window(columns: Columns, seen: Window) -> Window:

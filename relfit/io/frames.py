@@ -198,17 +198,9 @@ def source_of(
     left_out: Sequence[tuple[str, int]] = (),
 ) -> Source:
     """The source of a log: its file, counts of its rows, and why how many events were left out."""
-    return Source(
-        (str(content.path),),
-        format,
-        rows_read,
-        rows_kept,
-        (content.sha256,),
-        zone,
-        tuple(notes),
-        rows_deselected=sum(number for _, number in left_out),
-        left_out=tuple(left_out),
-    )
+    dropped = sum(number for _, number in left_out)
+    source = Source((str(content.path),), format, rows_read, rows_kept, (content.sha256,), zone, tuple(notes))
+    return replace(source, rows_deselected=dropped, left_out=tuple(left_out))
 
 
 def seen_population(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from bisect import bisect_left
 from collections import defaultdict
@@ -23,10 +24,7 @@ def hosts(text: str) -> list[str]:
         if not part:
             continue
         pieces = [_choices(piece) for piece in re.split(r"(\[[^\[\]]*\])", part) if piece]
-        size = 1
-        for piece in pieces:
-            size *= len(piece)
-        if size + len(names) > _MOST:
+        if math.prod(map(len, pieces)) + len(names) > _MOST:
             return [text]
         names += ["".join(choice) for choice in itertools.product(*pieces)]
     return names

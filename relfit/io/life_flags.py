@@ -62,20 +62,15 @@ def _where(words: list[str], wanted: frozenset[str]) -> BoolArray:
 
 
 def flag_of_lives(table: TextTable, taken: Collection[str]) -> dict[str, str]:
-    """The field and column of the flag: the first with a usual name, all of whose values are flags."""
+    """The field and column of the flag: the first with a usual name, all of whose values (empty ones aside) are one."""
     for name in (*COMMON_NAMES["observed"], *_ONLY_OF_LIVES):
         column = guessed(table.header, {"observed": (name,)}, taken)
-        if column and _all_flags(table, column["observed"]):
+        text = as_text_array(table.columns[column["observed"]]) if column else pa.array([], pa.string())
+        values = text.filter(pc.fill_null(pc.not_equal(text, ""), False))
+        answer = ended_flags(values)
+        if len(values) and answer is not None and answer[1].all():
             return column
     return {}
-
-
-def _all_flags(table: TextTable, name: str) -> bool:
-    """Whether every value of a column that is not empty says that a life ended, or that it did not."""
-    text = as_text_array(table.columns[name])
-    values = text.filter(pc.fill_null(pc.not_equal(text, ""), False))
-    answer = ended_flags(values)
-    return len(values) > 0 and answer is not None and bool(answer[1].all())
 
 
 def ended(table: TextTable, name: str, field: str) -> tuple[BoolArray, BoolArray]:

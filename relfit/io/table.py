@@ -18,7 +18,7 @@ from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
-from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended
+from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended, flags
 from relfit.io.node_list import NodeList, differing_in_case
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import category
@@ -126,7 +126,7 @@ def _not_of_calm_days(columns: Columns) -> None:
     """Reject a table with dates of which most rows say that nothing failed: every such day would be a failure."""
     if "observed" not in columns:
         return
-    true, is_flag = columns.flags("observed")
+    true, is_flag = flags(columns.values("observed"))
     if is_flag.any() and (is_flag & ~true).sum() > _MOST_CALM * columns.size:
         name = columns.names["observed"]
         others = "take the rows that are; read daily snapshots of drives with"

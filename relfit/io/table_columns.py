@@ -263,10 +263,6 @@ class Columns:
             column = column.astype(wider).fillna(default)
         return column
 
-    def flags(self, field: str) -> tuple[BoolArray, BoolArray]:
-        """Truth of each value of a field, and whether it is a flag."""
-        return flags(self.values(field))
-
     def instants(self, field: str, *, required: bool = False) -> pd.Series:
         """The instants of a field, NaT where empty or rejected."""
         if field not in self.names:

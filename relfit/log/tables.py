@@ -123,14 +123,7 @@ class Source:
         return omissions + ([f"{count(others, 'event')} not selected{reasons}"] if others else [])
 
     def notes_of(self, events: pd.DataFrame) -> tuple[str, ...]:
-        """The notes for a part of the log with these events: open outages counted in it, other counts as of all.
-
-        Examples
-        --------
-        >>> events = pd.DataFrame({"end": [pd.NaT], "end_cut": [False]})
-        >>> Source(notes=("2 outages still going on when observation ended", "3 rows without a node")).notes_of(events)
-        ('3 rows without a node (before the selection)',)
-        """
+        """The notes for a part of the log with these events: open outages counted in it, other counts as of all."""
         notes = []
         for note in self.notes:
             what = next(filter(note.endswith, (STILL_GOING_ON, FAILED_AGAIN, LOST)), None)

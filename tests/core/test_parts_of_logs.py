@@ -17,6 +17,7 @@ from relfit.log.outages import (
     watched_of,
 )
 from relfit.log.tables import (
+    Source,
     check_log,
     first_of_pairs,
     group_codes,
@@ -92,3 +93,9 @@ def test_nodes_that_no_record_names():
     question = question_of(40755, 286, 0)
     assert question is not None
     assert ", none of them twice, so how many more there are is not known and nothing is said of one node:" in question
+
+
+def test_notes_of_a_part():
+    source = Source(notes=("2 outages still going on when observation ended", "3 rows without a node"))
+    events = pd.DataFrame({"end": [pd.NaT], "end_cut": [False]})
+    assert source.notes_of(events) == ("3 rows without a node (before the selection)",)

@@ -153,13 +153,8 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_dictionary(kind):
         return _plain(pa.chunked_array([pc.take(c.dictionary, c.indices) for c in column.chunks], inner))
     kinds = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_timestamp,
-        pa.types.is_date,
-        pa.types.is_duration,
-        pa.types.is_decimal,
+        *(pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal, pa.types.is_boolean),
+        *(pa.types.is_timestamp, pa.types.is_date, pa.types.is_duration),
     )
     if any(is_kind(kind) for is_kind in kinds):
         return column

@@ -15,15 +15,7 @@ from relfit.io.parsing.rows import TextTable
 from relfit.io.parsing.stamps import same_clock
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
-from relfit.io.workloads.job_rows import (
-    JobRows,
-    Machine,
-    first_words,
-    job_ids,
-    numbers,
-    seconds,
-    seconds_since_1970,
-)
+from relfit.io.workloads.job_rows import JobRows, Machine, first_words, job_ids, numbers, seconds, seconds_since_1970
 from relfit.io.workloads.workload import Workload
 
 NAME = "table"
