@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relfit.base.arrays import ObjectArray
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import TextTable, as_text_array
+from relfit.io.parsing.rows import as_text_array
 from relfit.io.parsing.stamps import day_and_month, parse_stamps
 from relfit.io.parsing.table_rows import rows_of
 from relfit.io.parsing.times import check_zone
@@ -56,11 +55,10 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         edges += [int(clock[good].min()), int(clock[good].max())] if good.any() else []
         location = table[columns["LOCATION"]]
         places.update(location[good & (location != "")].tolist())
-
-        def said(name: str, table: TextTable = table, columns: dict[str, str] = columns) -> ObjectArray:
-            return table[columns[name]] if name in columns else np.full(table.rejections.lines.size, "", dtype=object)
-
-        number, component, category, message = (said(name) for name in ("RECID", "COMPONENT", "CATEGORY", "MESSAGE"))
+        number, component, category, message = (
+            table[columns[name]] if name in columns else np.full(good.size, "", dtype=object)
+            for name in ("RECID", "COMPONENT", "CATEGORY", "MESSAGE")
+        )
         for row in np.flatnonzero(good & np.isin(severity, severities.severities)).tolist():
             alerts += 1
             if number[row] and number[row] in seen:

@@ -203,9 +203,7 @@ def source_of(
     return replace(source, rows_deselected=dropped, left_out=tuple(left_out))
 
 
-def seen_population(
-    events: pd.DataFrame, start: pd.Timestamp, end: pd.Timestamp, *, end_known: bool, keep: Sequence[str] = ()
-) -> pd.DataFrame:
+def seen_population(events: pd.DataFrame, window: Window, keep: Sequence[str]) -> pd.DataFrame:
     """The nodes that events name, observed for all of the window, with those columns of `keep` that never change."""
     there = events["node"].notna().to_numpy()
     named = events if there.all() else events[there]
@@ -226,9 +224,9 @@ def seen_population(
     return population_frame(
         system=nodes["system"].astype(object).to_numpy(),
         node=nodes["node"].astype(object).to_numpy(),
-        entered=pd.Series([start] * size, dtype=UTC),
-        left=pd.Series([end] * size, dtype=UTC),
-        left_known=end_known,
+        entered=pd.Series([window.start] * size, dtype=UTC),
+        left=pd.Series([window.end] * size, dtype=UTC),
+        left_known=window.end_known,
         attributes=attributes,
     )
 

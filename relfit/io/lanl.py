@@ -18,7 +18,7 @@ from relfit.io.parsing.delimited import read_csv
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable, as_numbers
 from relfit.io.parsing.text_content import as_text
-from relfit.io.parsing.times import UTC, check_zone, clock_times, spans, unsaid
+from relfit.io.parsing.times import UTC, check_zone, spans, unsaid
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Window
 
@@ -56,9 +56,9 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     text = as_text(content)
     table = read_csv(text, _NEEDED, "the LANL failure CSV")
     zone, rejections = check_zone(timezone, _TIMEZONE), table.rejections
-    down = as_numbers(table["Down Time"])
-    start, end = (clock_times(table[name], "%m/%d/%Y %H:%M") for name in ("Prob Started", "Prob Fixed"))
-    start, end, shifted, disagree = spans(start, end, zone, 60.0 * down)
+    start, end, shifted, disagree = spans(
+        table["Prob Started"], table["Prob Fixed"], "%m/%d/%Y %H:%M", zone, 60.0 * as_numbers(table["Down Time"])
+    )
     rejections.reject(table["System"] == "", "no system", "System")
     rejections.reject(start.isna().to_numpy(), "not a date and time", "Prob Started")
     rejections.reject(end.isna().to_numpy() & ~unsaid(table["Prob Fixed"]), "not a date and time", "Prob Fixed")

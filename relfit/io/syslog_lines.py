@@ -87,6 +87,7 @@ class _Stamps:
         self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
         self.nodes: set[str] = set()
         self.alerts = self.of_jobs = self.count = 0
+        self._times: list[IntArray] = []
         self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # lines and times
         nothing = pa.array([], pa.large_string())
         self._texts = [pa.table({"node": nothing, "message": nothing})]
@@ -199,10 +200,6 @@ class _NewStamps(_Stamps):
     """ISO 8601, with or without a zone."""
 
     head = _NEW_HEAD
-
-    def __init__(self, records: RecordTally, rules: AlertRules, ends: str) -> None:
-        super().__init__(records, rules, ends)
-        self._times: list[IntArray] = []
 
     def _times_of(self, block: LineBlock, hits: IntArray) -> tuple[IntArray, IntArray]:
         rows = np.union1d(hits, block.sample())

@@ -311,13 +311,12 @@ def _log(
     nodes: NodeList | None,
     latest: pd.Timestamp,
     said: list[str],
-    seen: pd.DataFrame | None = None,
+    seen: pd.DataFrame,
 ) -> FailureLog:
-    """The log of events; `seen` are all records where these are more, the first note `said` is that on the columns."""
+    """The log of events among the records `seen`; the first note in `said` is that on the columns."""
     rejections, mapping = columns.rejections, columns.mapping
-    seen = events if seen is None else seen
     window = declared_window(columns, Window(seen["start"].min(), latest))
-    there = seen_population(seen, window.start, window.end, end_known=window.end_known, keep=list(attributes))
+    there = seen_population(seen, window, list(attributes))
     fleet = observed(columns, nodes, events, there, window)
     said = [said[0], *columns.table.notes, *filter(None, [fleet.order_note]), *said[1:]]
     if len(fleet.population) == 1 and len(events) > 1 and mapping.node_name is None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray, FloatArray
-from relfit.base.errors import ReadError, Remedy
+from relfit.base.errors import Remedy
 from relfit.base.units import instant, unit_in_hours
 from relfit.io.frames import attribute_column
 from relfit.io.life_flags import flag_of_lives, flags
@@ -142,17 +142,16 @@ class Columns:
         if self.mapping.failures is None:
             return np.ones(self.size, dtype=bool)
         name, _, listed = self.mapping.failures.partition("=")
-        path = self.rejections.path
         if name not in self.table.columns:
             there = f"the columns are {', '.join(self.table.header)[:300]}"
-            raise ReadError(f"no column {name!r} that could say what a failure is", path=path, line=1, remedy=there)
+            raise self.rejections.error(f"no column {name!r} that could say what a failure is", there, line=1)
         values = category(self.table.columns[name])
         wanted = {text.strip().lower() for text in listed.split(",")}
         hit = np.array([str(kind).lower() in wanted for kind in values.cat.categories], dtype=bool)
         rows = np.append(hit, "" in wanted)[values.cat.codes.to_numpy()]
         if not rows.any():
             there = f"the values are {', '.join(map(str, values.cat.categories[:12]))}"
-            raise ReadError(f"no row is a failure by {self.mapping.failures}", path=path, remedy=there)
+            raise self.rejections.error(f"no row is a failure by {self.mapping.failures}", there)
         return rows
 
     def questions(self) -> list[str]:

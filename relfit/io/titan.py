@@ -16,7 +16,7 @@ from relfit.io.parsing.delimited import read_csv
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable, as_numbers
 from relfit.io.parsing.text_content import as_text
-from relfit.io.parsing.times import check_zone, clock_times, spans
+from relfit.io.parsing.times import check_zone, spans
 from relfit.io.reader import Reader, one_by_one
 from relfit.log.failurelog import FailureLog, Window
 
@@ -48,8 +48,7 @@ def _read(content: Content, *, strict: bool, timezone: str | None, outcome: str 
     zone, rejections = check_zone(timezone, _TIMEZONE), table.rejections
     further, out, events = table["insert"] == "", table["out"], table["event"]
     seconds = as_numbers(table["duration"])
-    insert, remove = (clock_times(table[name], "%Y-%m-%d %H:%M:%S") for name in ("insert", "remove"))
-    insert, remove, _, _ = spans(insert, remove, zone, seconds)
+    insert, remove, _, _ = spans(table["insert"], table["remove"], "%Y-%m-%d %H:%M:%S", zone, seconds)
     rejections.reject(table["SN"] == "", "no serial number", "SN")
     rejections.reject(remove.isna().to_numpy(), "not a date and time", "remove")
     rejections.reject(~further & insert.isna().to_numpy(), "not a date and time", "insert")

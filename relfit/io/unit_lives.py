@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray
-from relfit.base.errors import ReadError, Remedy
+from relfit.base.errors import Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.io.declared_fleet import declared_window
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
@@ -59,12 +59,8 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     flag = "observed" if "observed" in columns else "censored"
     if flag not in columns or "left" not in columns:
         what, field = ("which units failed", "observed") if flag not in columns else ("when units left service", "left")
-        raise ReadError(
-            f"no column says {what}",
-            path=content.path,
-            line=1,
-            remedy=Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME"),
-        )
+        remedy = Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME")
+        raise content.error(f"no column says {what}", remedy, line=1)
     entered, left = columns.instants("entered", required=True), columns.instants("left")
     clocks = columns.one_clock()
     failed, is_flag = ended(columns.table, columns.names[flag], flag)

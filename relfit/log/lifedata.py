@@ -300,7 +300,7 @@ class LifeData(Result, Ragged):
     def total_time(self) -> FloatArray:
         """Hours under observation of each group, shape (groups,); of an interval up to its lower end."""
         hours = self.durations if self.entry is None else self.durations - self.entry
-        return self._sum(hours if self.weights is None else hours * self.weights)
+        return sums(hours if self.weights is None else hours * self.weights, self.offsets)
 
     @property
     def plain(self) -> bool:
@@ -333,10 +333,7 @@ class LifeData(Result, Ragged):
     def _count(self, chosen: BoolArray | None) -> IntArray:
         if chosen is None:
             return np.zeros(self.n_groups, dtype=np.int64)
-        return self._sum(chosen if self.weights is None else chosen * self.weights).astype(np.int64)
-
-    def _sum(self, values: npt.NDArray[np.number | np.bool_]) -> FloatArray:
-        return sums(values, self.offsets)
+        return sums(chosen if self.weights is None else chosen * self.weights, self.offsets).astype(np.int64)
 
     def position(self, label: object) -> int:
         """Number of the group with this label.

@@ -158,10 +158,7 @@ class TextTable:
         """Raise a `ReadError` when one of the columns is missing: then this is not `what`."""
         missing = [name for name in names if name not in self.columns]
         if missing:
-            path = self.rejections.path
-            raise ReadError(
-                f"no column {missing[0]!r}", path=path, line=1, remedy=f"this is not {what}; leave out format"
-            )
+            raise self.rejections.error(f"no column {missing[0]!r}", f"this is not {what}; leave out format", line=1)
 
     def reject_duplicates(self, among: npt.ArrayLike | None = None) -> None:
         """Reject rows that repeat an earlier one in every field; with `among`, only these rows are compared."""

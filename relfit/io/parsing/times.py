@@ -250,22 +250,19 @@ def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Seri
     return pd.Series(pd.DatetimeIndex(nanoseconds, dtype=UTC, copy=False), copy=False)
 
 
-def clock_times(values: ObjectArray, time_format: str) -> pd.Series:
-    """Times on a clock without a zone; NaT where a text is none."""
-    return pd.to_datetime(pd.Series(values, dtype=object), format=time_format, errors="coerce")
-
-
 def spans(
-    start: pd.Series, end: pd.Series, zone: str, seconds: FloatArray
+    start: ObjectArray, end: ObjectArray, time_format: str, zone: str, seconds: FloatArray
 ) -> tuple[pd.Series, pd.Series, BoolArray, BoolArray]:
     """Local starts and ends of a zone in UTC; the stated length of each span decides on an hour that occurs twice.
 
     Where it is not known (NaN), the first reading is taken. Also, which times fell into the hour that is left out and
     were moved to its end, and where the length does not match under any reading.
     """
-    readings = [[localised(times, zone, summer) for summer in (True, False)] for times in (start, end)]
+    texts = (pd.Series(values, dtype=object) for values in (start, end))
+    clocks = [pd.to_datetime(each, format=time_format, errors="coerce") for each in texts]
+    readings = [[localised(times, zone, summer) for summer in (True, False)] for times in clocks]
     shifted = np.zeros(len(start), dtype=bool)
-    for times, (first, _) in zip((start, end), readings, strict=True):
+    for times, (first, _) in zip(clocks, readings, strict=True):
         shifted |= (first.dt.tz_convert(zone).dt.tz_localize(None) != times).to_numpy() & first.notna().to_numpy()
     best = np.full(len(start), np.inf)
     chosen_start, chosen_end = readings[0][0].copy(), readings[1][0].copy()

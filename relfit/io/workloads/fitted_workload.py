@@ -187,18 +187,14 @@ def _groups(workload: Workload) -> tuple[IntArray, pd.DataFrame]:
         size = keys.groupby(["width", "length"])["width"].transform("size")
         keys.loc[(size < _FEW) & np.isfinite(keys["length"] if wider == "length" else keys["width"]), wider] = -1.0
     group = keys.groupby(["length", "width"]).ngroup().to_numpy().astype(np.int64)
-    rows = pd.DataFrame(
-        {"group": group, "nodes": workload.nodes, "requested": workload.requested, "run_time": workload.run_time}
-    ).groupby("group")
-    table = pd.DataFrame(
-        {
-            "nodes_from": rows["nodes"].min(),
-            "nodes_to": rows["nodes"].max(),
-            "requested_from": rows["requested"].min(),
-            "requested_to": rows["requested"].max(),
-            "jobs": rows.size(),
-            "run_time": rows["run_time"].mean(),
-        }
+    rows = workload.to_frame().groupby(group)
+    table = rows.agg(
+        nodes_from=("nodes", "min"),
+        nodes_to=("nodes", "max"),
+        requested_from=("requested", "min"),
+        requested_to=("requested", "max"),
+        jobs=("nodes", "size"),
+        run_time=("run_time", "mean"),
     )
     return group, table.reset_index(drop=True)
 
