@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -83,29 +83,34 @@ class JobRows:
         cls,
         rejections: Rejections,
         state: ObjectArray,
-        columns: dict[str, Any],
+        columns: Mapping[str, ObjectArray | FloatArray | IntArray | None],
         notes: Sequence[str],
+        *,
+        dates: bool,
+        timezone: str,
         step: BoolArray | bool = False,
-        **others: Any,
     ) -> JobRows:
         """The rows of jobs from `columns` of their runs: of a job that was requeued, the last run stands.
 
         Runs that had not ended are rejected; those that ended in a requeue, and the records of steps, are left out.
         """
-        run = columns["run_time"]
+        every: dict[str, Any] = dict(columns)
+        run = every["run_time"]
         rejections.reject(np.isin(state, _WAITING), "had not started", "state")
         rejections.reject(np.isin(state, _RUNNING), "was still running: its run time is not known", "state")
         rejections.reject((state == "CANCELLED") & ~(run > 0), "cancelled before it ran", "state")
-        requeued, submit = requeued_runs(columns["job_id"], state, columns["submit"], step)
+        requeued, submit = requeued_runs(every["job_id"], state, every["submit"], step)
         keep = ~(step | requeued)
         jobs = rejections.kept & keep
         counts = [(int(requeued.sum()), "run", "that ended in a requeue left out: the last run of a job stands")]
         counts += [(int(((state == name) & jobs).sum()), "job", what) for name, what in _CUT_SHORT.items()]
         told = [f"{count(number, of)} {what}" for number, of, what in counts if number]
-        columns = {name: None if v is None else v[keep] for name, v in {**columns, "submit": submit}.items()}
-        columns["job_id"] = job_ids(columns["job_id"])
-        left_out = int((~keep).sum())
-        return cls(rejections.part(keep), **columns, notes=[*notes, *told], deselected=left_out, **others)
+        every["submit"] = submit
+        chosen = {name: values[keep] for name, values in every.items() if values is not None}
+        chosen["job_id"], left_out = job_ids(chosen["job_id"]), int((~keep).sum())
+        return cls(
+            rejections.part(keep), **chosen, notes=[*notes, *told], deselected=left_out, dates=dates, timezone=timezone
+        )
 
     def workload(
         self, content: Content, format: str, machine: Machine, rows_read: int, *, strict: bool, ordered: bool
@@ -163,7 +168,7 @@ class JobRows:
         reject(again, "the same job as an earlier row", "job_id")
 
 
-def job_ids(names: npt.NDArray[Any]) -> ObjectArray | IntArray:
+def job_ids(names: ObjectArray | IntArray) -> ObjectArray | IntArray:
     """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
     plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in map(str, names.tolist()))
     return names.astype(np.int64) if plain and names.size else names

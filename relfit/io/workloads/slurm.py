@@ -89,7 +89,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     }
     state = first_words(fields["state"], names.size)
     notes = [*text.notes, *([f"{count(int(step.sum()), 'record')} of job steps left out"] if step.any() else [])]
-    rows = JobRows.of_runs(table.rejections, state, jobs, notes, step, dates=True, timezone=zone)
+    rows = JobRows.of_runs(table.rejections, state, jobs, notes, dates=True, timezone=zone, step=step)
     return rows.workload(content, NAME, machine, table.rows_read, strict=strict, ordered=False)
 
 
