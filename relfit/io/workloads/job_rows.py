@@ -170,7 +170,9 @@ class JobRows:
 
 def job_ids(names: ObjectArray | IntArray) -> ObjectArray | IntArray:
     """Job identifiers as integers if all are; otherwise text, as of job arrays (``12_3``)."""
-    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in map(str, names.tolist()))
+    if names.dtype.kind == "i":
+        return names
+    plain = all(name.isascii() and name.isdigit() and len(name) < 19 for name in names.tolist())
     return names.astype(np.int64) if plain and names.size else names
 
 
