@@ -162,13 +162,7 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
 
 
 def weibull_shape_of(square: FloatArray) -> FloatArray:
-    """Weibull shape with this squared coefficient of variation.
-
-    Examples
-    --------
-    >>> weibull_shape_of(np.array([1.0, 0.01])).round(6).tolist()
-    [1.0, 12.153434]
-    """
+    """Weibull shape with this squared coefficient of variation."""
     wanted = np.log(np.log1p(square))
     # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
     x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))

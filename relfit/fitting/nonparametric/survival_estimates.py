@@ -229,13 +229,7 @@ def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, Float
 
 
 def _harmonic(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``sum 1/(n - i)`` and ``sum 1/(n - i)**2`` over ``i = 0 .. d - 1``, for each pair of n and d.
-
-    Examples
-    --------
-    >>> [x.round(6).tolist() for x in _harmonic(np.array([3.0]), np.array([2.0]))]
-    [[0.833333], [0.361111]]
-    """
+    """``sum 1/(n - i)`` and ``sum 1/(n - i)**2`` over ``i = 0 .. d - 1``, for each pair of n and d."""
     first, second = d / n, d / n**2
     several = d > 1
     if several.any():
