@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -180,17 +180,13 @@ def _from_free(free: FloatArray, domain: Domain) -> FloatArray:
         return np.exp(free) if domain == "positive" else np.asarray(special.expit(free))
 
 
-class OfLogShape(Protocol):
-    """A family with a distribution of scale 1 for the log of a shape."""
-
-    def _of_log_shape(self, log_shape: FloatArray, /) -> Family: ...
-
-
 @cache
-def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+def spread_table(
+    of_log_shape: Callable[[FloatArray], Family],
+) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
 
-    Beyond the table it gives the nearest entry.
+    `of_log_shape` gives the distributions of scale 1. Beyond the table the function gives the nearest entry.
     """
     log_shapes = np.linspace(-12.0, 12.0, 49)
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
@@ -198,7 +194,7 @@ def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray,
     weight = np.exp(-np.abs(x)) / (1.0 + np.exp(-np.abs(x))) ** 2
     weight /= weight.sum()
     with np.errstate(all="ignore"):
-        log_life = np.log(family._of_log_shape(log_shapes).inverse_cumulative_hazard(np.logaddexp(0.0, x)))
+        log_life = np.log(of_log_shape(log_shapes).inverse_cumulative_hazard(np.logaddexp(0.0, x)))
     log_life = np.where(np.isfinite(log_life), log_life, 0.0)
     middle = (weight * log_life).sum(axis=0)
     spread = np.sqrt((weight * (log_life - middle) ** 2).sum(axis=0))

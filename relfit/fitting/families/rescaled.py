@@ -51,7 +51,6 @@ class Rescaled(Distribution):
         return self.factor * self.of.inverse_cumulative_hazard(hazard)
 
     def mean(self) -> FloatArray:
-        """The mean that was asked for."""
         return np.asarray(self.to_mean)
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
