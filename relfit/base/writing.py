@@ -112,13 +112,6 @@ def guarded(text: object) -> Any:
 
     An apostrophe goes in front of what would be a formula, control characters and marks of direction are written as
     ``\x1b`` and ``\u202e``. `unguarded` undoes both.
-
-    Examples
-    --------
-    >>> guarded("=1+1"), guarded("n-1"), guarded(-1.5)
-    ("'=1+1", 'n-1', -1.5)
-    >>> print(guarded("\x1b[31mred"))
-    \x1b[31mred
     """
     if not isinstance(text, str):
         return text

@@ -21,7 +21,7 @@ from relfit.base.results import json_ready, key_columns, records
 from relfit.base.sealed import read_only
 from relfit.base.settings_advice import in_settings
 from relfit.base.units import hours, instant, mean_time, nanoseconds, quantity, rate_per_hour, unit_in_hours
-from relfit.base.writing import complete, unguarded
+from relfit.base.writing import complete, guarded, unguarded
 
 NAN, INFINITE = float("nan"), float("inf")
 
@@ -151,6 +151,8 @@ def test_a_file_is_moved_to_its_place(tmp_path: Path) -> None:
     with complete(tmp_path / "result.txt") as part:
         part.write_text("done")
     assert [file.name for file in tmp_path.iterdir()] == ["result.txt"]
+    cells = [guarded(cell) for cell in ("=1+1", "n-1", -1.5, "\x1b[31mred")]
+    assert cells == ["'=1+1", "n-1", -1.5, r"\x1b[31mred"]
     assert [unguarded(cell) for cell in ("'=1+1", "''=1+1", r"C:\\x1b", r"\x1b")] == [
         "=1+1",
         "'=1+1",

@@ -1,7 +1,4 @@
-"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
-
-`Ragged` is the base of classes that hold such arrays; the functions are sums, products and look-ups within groups.
-"""
+"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
 
 from __future__ import annotations
 
