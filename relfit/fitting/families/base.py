@@ -25,6 +25,13 @@ _WANTED = {
     "real": "it must be finite",
     "fraction": "it must be finite, above 0 and below 1",
 }
+_Scale = Callable[[FloatArray], FloatArray]
+_FREE: dict[Domain, tuple[_Scale, _Scale]] = {
+    "positive": (np.log, np.exp),
+    "real": (np.asarray, np.asarray),
+    "fraction": (lambda share: np.log(share) - np.log1p(-share), special.expit),
+}
+"""To coordinates without bounds, and back."""
 
 
 def log_moments(meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -107,13 +114,15 @@ class Family(Distribution):
         Logs of what is positive, logits of fractions, unless the family has better ones.
         """
         values = np.asarray(parameters, dtype=np.float64)
-        return np.stack([_to_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.stack([_FREE[domain][0](values[..., i]) for i, domain in enumerate(cls.domains)], axis=-1)
 
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:
         """Parameters, shape (..., k), at coordinates of the same shape: the inverse of `to_free`."""
         values = np.asarray(free, dtype=np.float64)
-        return np.stack([_from_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.stack([_FREE[domain][1](values[..., i]) for i, domain in enumerate(cls.domains)], axis=-1)
 
     # -------------------------------------------------------------- parameters
 
@@ -161,23 +170,6 @@ class ShapeScale(Family):
     def _log_relative(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the time relative to the scale."""
         return np.asarray(log_of_time(time) - np.log(self.scale))
-
-
-# -------------------------------------------------------------------- helpers
-
-
-def _to_free(value: FloatArray, domain: Domain) -> FloatArray:
-    if domain == "real":
-        return value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(value) if domain == "positive" else np.log(value) - np.log1p(-value)
-
-
-def _from_free(free: FloatArray, domain: Domain) -> FloatArray:
-    if domain == "real":
-        return free
-    with np.errstate(over="ignore", under="ignore"):
-        return np.exp(free) if domain == "positive" else np.asarray(special.expit(free))
 
 
 @cache
