@@ -11,29 +11,9 @@ from relfit.base.units import hours
 
 
 def durations(name: str, value: object, *, zero: bool = True, infinite: bool = False) -> FloatArray:
-    """Hours of one duration, or of an array of them.
+    """Hours of one duration, or of an array of them: numbers of hours, timedeltas, texts such as ``"5min"``.
 
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    value : float, str, timedelta, or an array or sequence of them
-        Numbers are hours; strings as in ``"5min"``.
-    zero, infinite : bool
-        Whether these are allowed.
-
-    Raises
-    ------
-    ArgumentError
-        For anything that is not a duration, is below zero, or is not allowed.
-
-    Examples
-    --------
-    >>> durations("restart", ["5min", 2]).round(4).tolist()
-    [0.0833, 2.0]
-    >>> durations("mtbf", 0, zero=False)
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: mtbf is 0 hours; it must be above zero
+    An `ArgumentError` for anything else, below zero, or zero or infinite where that is not allowed.
     """
     try:
         array = np.asarray(value, dtype=object if isinstance(value, (str, list, tuple)) else None)
@@ -53,19 +33,7 @@ def positive(name: str, value: object, *, zero: bool = False) -> FloatArray:
 
 
 def share(name: str, value: object, *, zero: bool = True, one: bool = True) -> FloatArray:
-    """Numbers between 0 and 1.
-
-    Raises
-    ------
-    ArgumentError
-        For numbers outside, or at an end that is not allowed.
-
-    Examples
-    --------
-    >>> share("recall", 80)
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: recall is 80; it must lie between 0 and 1 (did you mean 0.8?)
-    """
+    """Numbers between 0 and 1; an `ArgumentError` for others, or for an end that is not allowed."""
     values = _numbers(name, value)
     bad = ~((values >= 0.0) & (values <= 1.0)) | ((values == 0.0) & (not zero)) | ((values == 1.0) & (not one))
     if bad.any():
@@ -88,16 +56,7 @@ def whole(name: str, value: object, least: int = 1) -> npt.NDArray[np.int64]:
 
 
 def one_whole(name: str, value: object, least: int = 1) -> int:
-    """One whole number of at least `least`; an `ArgumentError` for anything else.
-
-    Examples
-    --------
-    >>> one_whole("n_resamples", 99)
-    99
-    >>> one_whole("n_resamples", -5)
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: n_resamples is -5; give a whole number of 1 or more
-    """
+    """One whole number of at least `least`; an `ArgumentError` for anything else."""
     values = whole(name, value, least)
     if values.size != 1:
         raise ArgumentError(f"{name} has {values.size} values", remedy="give one whole number")

@@ -6,21 +6,7 @@ from pathlib import Path
 
 
 class Remedy(str):
-    """What to do, in Python's words and in those of the command line.
-
-    Parameters
-    ----------
-    text : str
-        With arguments and functions.
-    options : str
-        The same with options and commands.
-
-    Examples
-    --------
-    >>> remedy = Remedy("use missing='pool'", "use --missing pool")
-    >>> remedy.options, RelfitError("no fit", remedy=remedy).in_options()
-    ('use --missing pool', 'no fit; use --missing pool')
-    """
+    """What to do, in Python's words; `options` has it in those of the command line."""
 
     options: str
 

@@ -25,15 +25,7 @@ HOMES = {name: f"relfit.{package}.{name}" for package, names in _INSIDE.items() 
 
 
 class FormerPackages(MetaPathFinder, Loader):
-    """Finds a module by the name that it had until 0.3; the first of the finders of `sys.meta_path`.
-
-    Examples
-    --------
-    >>> FormerPackages().find_spec("relfit.families.weibull").name
-    'relfit.families.weibull'
-    >>> FormerPackages().find_spec("relfit.fitting") is None
-    True
-    """
+    """Finds a module by the name that it had until 0.3; the first of the finders of `sys.meta_path`."""
 
     def __init__(self) -> None:
         self._own_specs: dict[str, ModuleSpec | None] = {}

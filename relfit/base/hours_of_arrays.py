@@ -22,24 +22,7 @@ _UNEQUAL = "give groups of unequal size as a mapping from name to array"
 def hours_of_array(name: str, values: Any) -> FloatArray:
     """Hours from numbers, timedeltas or texts, of the shape of `values`; what is missing or masked is NaN.
 
-    Parameters
-    ----------
-    name : str
-        Of the argument, for the message.
-    values : array_like
-        A list, an array, a Series, an Index or a table. A number is hours.
-
-    Raises
-    ------
-    DataError
-        For instants, flags, complex numbers, rows of unequal length, and what is no duration.
-
-    Examples
-    --------
-    >>> hours_of_array("durations", ["1h", "2 days", 3.0, None]).tolist()
-    [1.0, 48.0, 3.0, nan]
-    >>> hours_of_array("durations", pd.Series(pd.to_timedelta([90, 30], unit="min"))).tolist()
-    [1.5, 0.5]
+    A `DataError` for instants, flags, complex numbers, rows of unequal length, and what is no duration.
     """
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), np.nan, hours_of_array(name, values.data))

@@ -8,20 +8,8 @@ from typing import Any
 
 
 def front(package: str, names: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """``__getattr__``, ``__dir__`` and ``__all__`` of a package.
-
-    Parameters
-    ----------
-    package : str
-        Its ``__name__``.
-    names : mapping from str to str
-        By module of the package its public names, with blanks between them.
-
-    Examples
-    --------
-    >>> get, directory, names = front("relfit.base", {"text": "count percent"})
-    >>> get("percent")(0.5), names
-    ('50 %', ['count', 'percent'])
+    """``__getattr__``, ``__dir__`` and ``__all__`` of a package, for the public names of its modules, with blanks
+    between.
     """
     home = {name: f"{package}.{module}" for module, public in names.items() for name in public.split()}
 

@@ -10,15 +10,6 @@ def files_meant(path: str | Path) -> list[Path]:
     """The files that a path means, in the order of their names; a path that is no folder and no pattern as it is.
 
     Hidden files of a folder are left out.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for name in ("b.csv", "a.csv", ".hidden"):
-    ...         _ = Path(folder, name).write_text("")
-    ...     [[file.name for file in files_meant(Path(folder, name))] for name in (".", "a*", "c*", "c.csv")]
-    [['a.csv', 'b.csv'], ['a.csv'], [], ['c.csv']]
     """
     place = Path(path)
     try:

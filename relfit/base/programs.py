@@ -14,15 +14,7 @@ from relfit.base.text import on_one_line
 def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
     """The output of a program, run without a shell.
 
-    Raises
-    ------
-    RelfitError
-        When it is not installed, takes longer than `timeout` seconds or ends with a status other than 0.
-
-    Examples
-    --------
-    >>> output_of(["printf", "a;b"])
-    b'a;b'
+    A `RelfitError` when it is not installed, takes longer than `timeout` seconds or ends with a status other than 0.
     """
     name = command[0]
     env: dict[str, Any] = {**os.environ, "LC_ALL": "C.UTF-8", **environment}

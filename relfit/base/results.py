@@ -146,15 +146,7 @@ class Interval(Result):
 
 
 def json_ready(value: object) -> Any:
-    """Data as JSON has it: results and tables as dictionaries, numbers that are not finite as None.
-
-    Examples
-    --------
-    >>> json_ready({"a": np.float64("nan"), "b": (np.int64(2), float("inf")), 3: np.array([0.5])})
-    {'a': None, 'b': [2, None], '3': [0.5]}
-    >>> json_ready(pd.DataFrame({"n": [1, 2], "when": [pd.Timestamp("2001-02-03"), pd.NaT]}))
-    [{'n': 1, 'when': '2001-02-03T00:00:00'}, {'n': 2, 'when': None}]
-    """
+    """Data as JSON has it: results and tables as dictionaries, numbers that are not finite as None."""
     if isinstance(value, (str, bool, int)) or value is None:
         return value
     if isinstance(value, Mapping):
@@ -183,13 +175,7 @@ def json_ready(value: object) -> Any:
 
 
 def records(table: pd.DataFrame | pd.Series) -> list[dict[str, Any]]:
-    """Rows of a table as dictionaries ready for JSON; a named index becomes columns.
-
-    Examples
-    --------
-    >>> records(pd.Series([1.5, np.nan], index=pd.Index(["a", "b"], name="node"), name="hours"))
-    [{'node': 'a', 'hours': 1.5}, {'node': 'b', 'hours': None}]
-    """
+    """Rows of a table as dictionaries ready for JSON; a named index becomes columns."""
     frame = table.to_frame() if isinstance(table, pd.Series) else table
     if not isinstance(frame.index, pd.RangeIndex) or frame.index.name is not None:
         frame = frame.reset_index()
@@ -201,13 +187,7 @@ def records(table: pd.DataFrame | pd.Series) -> list[dict[str, Any]]:
 
 
 def key_columns(groups: pd.Index) -> pd.DataFrame:
-    """The keys of groups as columns; keys without a name are called ``group``, or ``key_0``, ``key_1``, ...
-
-    Examples
-    --------
-    >>> list(key_columns(pd.MultiIndex.from_tuples([("a", 1)], names=["system", "node"])))
-    ['system', 'node']
-    """
+    """The keys of groups as columns; keys without a name are called ``group``, or ``key_0``, ``key_1``, ..."""
     frame = groups.to_frame(index=False)
     single = groups.nlevels == 1
     frame.columns = pd.Index(

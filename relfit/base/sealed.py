@@ -19,14 +19,7 @@ _TABLES = ("pd.DataFrame", "pd.DataFrame | None")
 
 
 def read_only(values: npt.NDArray[Value]) -> npt.NDArray[Value]:
-    """The same values, as an array that cannot be written to.
-
-    Examples
-    --------
-    >>> values = np.zeros(2)
-    >>> read_only(values).flags.writeable, values.flags.writeable
-    (False, True)
-    """
+    """The same values, as an array that cannot be written to."""
     view = values.view()
     view.flags.writeable = False
     return view

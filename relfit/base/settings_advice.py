@@ -19,13 +19,7 @@ _OTHERS = {
 
 
 def in_settings(told: object, fields: Container[str] = ()) -> str:
-    """Advice that names command-line options, rewritten for the settings of a source with these fields.
-
-    Examples
-    --------
-    >>> in_settings("change one with --column node=NAME"), in_settings("--nodeless node or ignore", ["nodeless"])
-    ('change one with columns = { node = "NAME" }', 'nodeless = "node" or ignore')
-    """
+    """Advice that names command-line options, rewritten for the settings of a source with these fields."""
 
     def setting(match: re.Match[str]) -> str:
         name, value = match[1].replace("-", "_"), match[2]

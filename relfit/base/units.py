@@ -34,21 +34,7 @@ _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "
 
 
 def unit_in_hours(unit: str) -> float:
-    """Hours in one `unit` of time.
-
-    An `ArgumentError` for any other unit.
-
-    Parameters
-    ----------
-    unit : str
-        ``"seconds"``, ``"minutes"``, ``"hours"``, ``"days"`` or ``"weeks"``, in the singular or short
-        (``"s"``, ``"min"``, ``"h"``, ``"d"``, ``"w"``) as well.
-
-    Examples
-    --------
-    >>> unit_in_hours("days")
-    24.0
-    """
+    """Hours in one `unit` of time: ``seconds`` to ``weeks``, also in the singular or short (``s``, ``min``, ...)."""
     name = str(unit).strip().lower()
     name = _SHORT.get(name, name)
     for each, value in HOURS_PER_UNIT.items():
@@ -58,20 +44,7 @@ def unit_in_hours(unit: str) -> float:
 
 
 def hours(value: object) -> float:
-    """A duration in hours.
-
-    An `ArgumentError` when pandas cannot read it as a duration.
-
-    Parameters
-    ----------
-    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
-        A number is taken as hours; a string is read by pandas (``"20h"``, ``"3 days"``).
-
-    Examples
-    --------
-    >>> hours("90min"), hours(2), hours(pd.Timedelta(days=1)), hours("3e6h")
-    (1.5, 2.0, 24.0, 3000000.0)
-    """
+    """Hours of a number of them, a timedelta or a text that pandas reads (``"20h"``); an `ArgumentError` for others."""
     # to numpy a timedelta64 is an integer
     if isinstance(value, (str, int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
@@ -95,20 +68,10 @@ def hours(value: object) -> float:
 
 
 def mean_time(value: object) -> float:
-    """A mean time in hours, from a duration or a failure rate.
+    """A mean time in hours, from what `hours` takes or a failure rate; an `ArgumentError` when it is neither.
 
-    An `ArgumentError` when it is neither.
-
-    Parameters
-    ----------
-    value : float, str, datetime.timedelta, numpy.timedelta64 or pandas.Timedelta
-        As for `hours`, or ``"2%AFR"``: annualised, 2 failures for every 100 devices and year; or ``"500FIT"``: failures
-        in a billion device-hours.
-
-    Examples
-    --------
-    >>> mean_time("2%AFR"), mean_time("500 FIT"), mean_time("20h")
-    (438300.0, 2000000.0, 20.0)
+    ``2%AFR`` is annualised, 2 failures for every 100 devices and year; ``500FIT`` are failures in a billion
+    device-hours.
     """
     match = _RATE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
@@ -122,15 +85,7 @@ def mean_time(value: object) -> float:
 
 
 def rate_per_hour(text: str) -> float:
-    """A number of events per time as text, per hour.
-
-    An `ArgumentError` when it is none.
-
-    Examples
-    --------
-    >>> rate_per_hour("0.75 per day"), rate_per_hour("0.75/day"), rate_per_hour("1 per 5 days")
-    (0.03125, 0.03125, 0.008333333333333333)
-    """
+    """Events per hour of a text such as ``0.75 per day``, ``0.75/day`` or ``1 per 5 days``; else an `ArgumentError`."""
     match = _PER.fullmatch(text)
     try:
         if match is None:
@@ -143,13 +98,7 @@ def rate_per_hour(text: str) -> float:
 
 
 def quantity(value: object) -> tuple[float, str]:
-    """A duration in hours or a rate per hour, with its unit.
-
-    Examples
-    --------
-    >>> quantity("2 days"), quantity("1 per 5 h")
-    ((48.0, 'h'), (0.2, 'per h'))
-    """
+    """A duration in hours or a rate per hour, with its unit (``h`` or ``per h``)."""
     with suppress(ArgumentError):
         return rate_per_hour(str(value)), "per h"
     return hours(value), "h"
@@ -165,21 +114,9 @@ def _long(text: str) -> float:
 
 
 def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
-    """An instant in UTC; one without a time zone is taken to be local to `timezone`.
+    """An instant in UTC of what pandas reads as one; one without a time zone is taken to be local to `timezone`.
 
-    An `ArgumentError` when pandas cannot read it as an instant, or there is no such time zone.
-
-    Parameters
-    ----------
-    value : str, datetime.datetime, numpy.datetime64 or pandas.Timestamp
-        What pandas reads as a point in time.
-    timezone : str
-        Name of the zone of a value that does not carry one.
-
-    Examples
-    --------
-    >>> instant("2003-04-01", "America/Denver")
-    Timestamp('2003-04-01 07:00:00+0000', tz='UTC')
+    An `ArgumentError` when pandas cannot read it, or there is no such time zone.
     """
     try:
         zone = ZoneInfo(timezone)
@@ -201,12 +138,6 @@ def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
 
 
 def nanoseconds(times: pd.Series) -> npt.NDArray[np.int64]:
-    """Instants with a time zone as nanoseconds since 1970 (UTC); NaT is the smallest integer.
-
-    Examples
-    --------
-    >>> nanoseconds(pd.Series(pd.to_datetime(["1970-01-01 00:00:01"], utc=True))).tolist()
-    [1000000000]
-    """
+    """Instants with a time zone as nanoseconds since 1970 (UTC); NaT is the smallest integer."""
     stamps = times if times.dtype == "datetime64[ns, UTC]" else times.dt.tz_convert("UTC").astype("datetime64[ns, UTC]")
     return np.asarray(stamps.astype("int64"), dtype=np.int64)

@@ -48,11 +48,7 @@ def sparing(paths: Iterable[Path]) -> Iterator[None]:
 
 
 def check_writable(path: Path) -> None:
-    """Reject a file that could not be written, before any work goes into it.
-
-    An `ArgumentError` when there is no such folder, nothing can be written there, or the file is one of those that are
-    read.
-    """
+    """Reject a file that could not be written, before any work goes into it, with the errors of `complete`."""
     target = _target(path)
     try:
         handle, part = _part_of(target)
@@ -66,21 +62,8 @@ def check_writable(path: Path) -> None:
 def complete(path: Path) -> Iterator[Path]:
     """A path beside `path` to write to; it takes the place of `path` when all went well, else it is removed.
 
-    The permissions of an existing file are kept, and a symbolic link stays one. What killed writers left is removed.
-
-    Raises
-    ------
-    ArgumentError
-        When the system does not let us write there, or the file is one of those that are read.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with complete(Path(folder, "result.txt")) as part:
-    ...         _ = part.write_text("done")
-    ...     [file.name for file in Path(folder).iterdir()]
-    ['result.txt']
+    The permissions of an existing file are kept, and a symbolic link stays one. What killed writers left is removed. An
+    `ArgumentError` when the system does not let us write there, or the file is one of those that are read.
     """
     target = _target(path)
     try:
@@ -129,13 +112,6 @@ def guarded(text: object) -> Any:
 
     An apostrophe goes in front of what would be a formula, control characters and marks of direction are written as
     ``\x1b`` and ``\u202e``. `unguarded` undoes both.
-
-    Examples
-    --------
-    >>> guarded("=1+1"), guarded("n-1"), guarded(-1.5)
-    ("'=1+1", 'n-1', -1.5)
-    >>> print(guarded("\x1b[31mred"))
-    \x1b[31mred
     """
     if not isinstance(text, str):
         return text
@@ -151,13 +127,7 @@ def guarded_table(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def unguarded(text: str) -> str:
-    r"""The text that `guarded` was given.
-
-    Examples
-    --------
-    >>> [unguarded(guarded(text)) for text in ("=1+1", "'=1+1", r"C:\x1b", "\x1b")]
-    ['=1+1', "'=1+1", 'C:\\x1b', '\x1b']
-    """
+    """The text that `guarded` was given."""
     text = text[1:] if _GUARDED.match(text) else text
     return _ESCAPED.sub(lambda match: match.group().encode("ascii").decode("unicode_escape"), text)
 

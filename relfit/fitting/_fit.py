@@ -129,13 +129,7 @@ def _names(families: Sequence[str] | str) -> list[str]:
 
 
 def is_dask(value: object) -> TypeGuard[DataFrame]:
-    """Whether `value` is a Dask DataFrame, without importing Dask.
-
-    Examples
-    --------
-    >>> is_dask(pd.DataFrame())
-    False
-    """
+    """Whether `value` is a Dask DataFrame, without importing Dask."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "map_partitions")
 
 

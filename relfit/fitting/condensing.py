@@ -17,12 +17,6 @@ def condensed(lives: LifeData) -> LifeData:
 
     Of more than 20,000 different ones, those of a class a hundredth wide are taken at their geometric mean: the means
     of logs stay, and their variance within a group falls by less than 1e-5.
-
-    Examples
-    --------
-    >>> few = condensed(LifeData.from_groups({"a": [2.0, 1.0, 2.0], "b": [1.0, 0.0]}))
-    >>> few.durations.tolist(), few.weights.tolist(), few.offsets.tolist()
-    ([1.0, 2.0, 1.0], [1, 2, 1], [0, 2, 3])
     """
     positive = lives.durations > 0.0
     code, time, observed = lives.group_codes()[positive], lives.durations[positive], lives.observed[positive]

@@ -1,8 +1,4 @@
-"""The likelihood of a group with its derivatives, for `conditional_kernels`: its terms, their sum, and where to begin.
-
-A group is a sum of log densities, of log reliabilities and of log integrated tails of Weibull, gamma or lognormal
-times, in the free coordinates of the family. Compiled, but for what numpy does for many groups at once.
-"""
+"""The likelihood of a group with its derivatives, for `conditional_kernels`: terms, sum, and where to begin."""
 
 from __future__ import annotations
 

@@ -155,18 +155,8 @@ Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a famil
 class FamilyEstimates(GroupCurves):
     """Estimates of one distribution in every group of a batch: `relfit.fitting.FamilyFit` without intervals and tests.
 
-    Attributes
-    ----------
-    family, lives, level, method
-        As for `relfit.fitting.FamilyFit`.
-    estimates : Estimates
-        Codes of the status, parameters, their covariance (inverse of the observed information; NaN for other methods
-        than maximum likelihood) and the log-likelihood, time in hours.
-    estimator : callable
-        What estimated them, for use on replicates.
-    n_resamples : int or "auto"
-    rng : int or numpy.random.Generator, optional
-        With `n_resamples`: for p-values that no table gives; see `FamilyFit.goodness`.
+    `estimator` is what estimated them, for use on replicates; `n_resamples` and `rng` are for p-values that no table
+    gives (see `FamilyFit.goodness`). Times are in hours.
     """
 
     family: type[Family]

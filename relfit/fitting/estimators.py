@@ -1,8 +1,4 @@
-"""The methods of estimation by name: moments and rank regression of the core families, and corrections for bias.
-
-`moments` and `rank_regression` return the parameters, shape (groups, k), NaN where there are none, and one status code
-per group from `relfit.fitting.status`: whether an estimate exists is decided first.
-"""
+"""The methods of estimation by name: moments and rank regression of the core families, and corrections for bias."""
 
 from __future__ import annotations
 
@@ -162,13 +158,7 @@ def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Co
 
 
 def weibull_shape_of(square: FloatArray) -> FloatArray:
-    """Weibull shape with this squared coefficient of variation.
-
-    Examples
-    --------
-    >>> weibull_shape_of(np.array([1.0, 0.01])).round(6).tolist()
-    [1.0, 12.153434]
-    """
+    """Weibull shape with this squared coefficient of variation."""
     wanted = np.log(np.log1p(square))
     # e = 1/shape; the left side is e**2 pi**2/6 for small e and 2 e log 2 for large
     x = np.maximum(0.5 * (wanted - np.log(np.pi**2 / 6.0)), wanted - np.log(2.0 * np.log(2.0)))
@@ -366,17 +356,12 @@ def _corrected(family: type[Family], lives: LifeData, workers: int | None) -> Es
     return Estimates(estimates.codes, parameters, covariance, _loglik(family, parameters, lives)).set_apart_overflow()
 
 
+_BY_RANKS = {axis: partial(_estimates, partial(rank_regression, axis=axis), "rank regression") for axis in ("x", "y")}
 METHODS: dict[str, tuple[str, Estimator]] = {
     "ml": (MAXIMUM_LIKELIHOOD, maximum_likelihood),
     "moments": ("moments", partial(_estimates, moments, "the method of moments")),
-    "rank_y": (
-        "rank regression of position on life",
-        partial(_estimates, partial(rank_regression, axis="y"), "rank regression"),
-    ),
-    "rank_x": (
-        "rank regression of life on position",
-        partial(_estimates, partial(rank_regression, axis="x"), "rank regression"),
-    ),
+    "rank_y": ("rank regression of position on life", _BY_RANKS["y"]),
+    "rank_x": ("rank regression of life on position", _BY_RANKS["x"]),
 }
 
 

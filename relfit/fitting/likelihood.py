@@ -46,17 +46,10 @@ class _Term:
 
 
 class LogLikelihood:
-    """Log-likelihood of `family` in its free coordinates, for every group of `lives`.
+    """Log-likelihood of `family` in its free coordinates, for every group of `lives`, which may be of any kind.
 
-    Parameters
-    ----------
-    family : type
-        A subclass of `relfit.fitting.families.Family`.
-    lives : LifeData
-        Lives of any kind; hours.
-    prior_mean : ndarray, shape (k,), optional
-        With `prior_precision`, shape (k, k): the log density of a normal prior on the free coordinates is added, up to
-        its constant.
+    With `prior_mean` (k,) and `prior_precision` (k, k) the log density of a normal prior on the free coordinates is
+    added, up to its constant.
     """
 
     def __init__(
@@ -82,12 +75,7 @@ class LogLikelihood:
         return LogLikelihood(self.family, self.lives.take(positions), self.prior_mean, self.prior_precision)
 
     def __call__(self, free: FloatArray) -> FloatArray:
-        """Log-likelihood at ``free``, shape (trials, groups, k); minus infinity where it has no value.
-
-        Returns
-        -------
-        ndarray, shape (trials, groups)
-        """
+        """Values (trials, groups) at ``free``, shape (trials, groups, k); minus infinity where there is none."""
         total = np.zeros(free.shape[:2])
         with np.errstate(all="ignore"):
             parameters = self.family.from_free(free)

@@ -30,12 +30,6 @@ _WORDS = np.array(list(MEANING), dtype=object)
 
 
 def words(codes: npt.NDArray[np.int8]) -> npt.NDArray[np.object_]:
-    """Status words for codes, same shape.
-
-    Examples
-    --------
-    >>> words(np.array([0, 3], dtype=np.int8)).tolist()
-    ['ok', 'no_variance']
-    """
+    """Status words for codes, same shape."""
     words_of_codes: npt.NDArray[np.object_] = _WORDS[codes]
     return words_of_codes

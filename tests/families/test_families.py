@@ -8,6 +8,7 @@ from scipy import integrate, stats
 
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import FAMILIES, Exponential, Gamma, Lognormal, Weibull, family_named
+from relfit.fitting.families.rescaled import Rescaled, with_mean
 
 CASES = [
     (Exponential(0.01), stats.expon(scale=100)),
@@ -111,3 +112,10 @@ def test_names():
     assert family_named("Weibull") is Weibull
     with pytest.raises(ArgumentError, match="did you mean lognormal"):
         family_named("log-normal")
+
+
+def test_distributions_with_another_mean():
+    times = Rescaled("repair", Lognormal(1.0, 1.2), 8.0)
+    assert float(times.mean()) == pytest.approx(8.0)
+    assert round(float(times.quantile(0.9) / times.quantile(0.5)), 3) == 4.655
+    assert with_mean("failure", Weibull(0.7, 1000.0), 2000.0).mean() == pytest.approx(2000.0)

@@ -19,7 +19,7 @@ from relfit.fitting.families import (
     ZeroInflated,
 )
 from relfit.fitting.families.distribution import normal_quantile_of_hazard
-from relfit.fitting.families.log_gamma import log_gamma_tail
+from relfit.fitting.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 mp.mp.dps = 50
 
@@ -171,3 +171,10 @@ def test_normal_quantile_of_a_hazard_of_any_size(hazard):
     z = mp.mpf(float(normal_quantile_of_hazard(hazard)))
     close(hazard, -mp.log(mp.erfc(z / mp.sqrt(2)) / 2))
     close(-np.expm1(-hazard), mp.erfc(-z / mp.sqrt(2)) / 2)
+
+
+def test_logs_of_gamma_without_cancellation():
+    assert float(excess_exponential(1e-9)) == pytest.approx(0.500000000167e-18, rel=1e-11)
+    assert float(log_gamma_constant(1e30)) == pytest.approx(-0.918938533205, rel=1e-11)
+    tails = log_gamma_tail([0.5, 1e12], [20.0, -1e-4], [True, False])
+    assert tails.round(4).tolist() == [-242582607.9307, -5005.3575]

@@ -28,3 +28,10 @@ def test_very_many_times_in_classes_keep_the_means_of_their_logs() -> None:
     apart = condensed(mixed)
     assert apart.weights is not None
     assert apart.weights[apart.observed].sum() == seen.sum()
+
+
+def test_equal_times_of_a_group_are_counted_once() -> None:
+    few = condensed(rf.LifeData.from_groups({"a": [2.0, 1.0, 2.0], "b": [1.0, 0.0]}))
+    assert few.weights is not None
+    assert few.durations.tolist() == [1.0, 2.0, 1.0]
+    assert (few.weights.tolist(), few.offsets.tolist()) == ([1, 2, 1], [0, 2, 3])

@@ -52,6 +52,7 @@ def test_equal_to_the_whole_table(npartitions):
     frame = table()
     lazy = rf.fit(dd.from_pandas(frame, npartitions=npartitions, sort=False), **COLUMNS)
     assert is_dask(lazy)
+    assert not is_dask(frame)
     assert_whole(lazy.compute(), frame)
 
 

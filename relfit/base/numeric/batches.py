@@ -55,13 +55,6 @@ def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> 
 
     After Ctrl-C or an error no further piece is begun. Ctrl-C does not wait for the pieces in progress: their threads
     end with the process.
-
-    Examples
-    --------
-    >>> done = []
-    >>> in_threads(done.append, range(3), 2)
-    >>> sorted(done)
-    [0, 1, 2]
     """
     left, failed = deque(pieces), list[BaseException]()
 
@@ -102,12 +95,6 @@ def processors() -> int:
 
 
 def at_once(functions: Sequence[Callable[[], T]]) -> list[T]:
-    """What each function gives, in their order; the first error of any of them is raised.
-
-    Examples
-    --------
-    >>> at_once([lambda: 1, lambda: 2])
-    [1, 2]
-    """
+    """What each function gives, in their order; the first error of any of them is raised."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return [answer.result() for answer in [pool.submit(function) for function in functions]]

@@ -35,14 +35,6 @@ def step_of(instants: IntArray) -> int:
 
     The largest of day, hour, minute, second, milli- and microsecond, or a multiple, of which 95 % of them are whole; a
     nanosecond for fewer than 21 different instants, which are too few to judge.
-
-    Examples
-    --------
-    >>> minutes = np.random.default_rng(1).integers(0, 10**6, 500)
-    >>> [step_of(minutes * 60_000_000_000) // 60_000_000_000, step_of(minutes // 1440 * 86_400_000_000_000) // 10**9]
-    [1, 86400]
-    >>> step_of(minutes * 300_000_000_000) // 60_000_000_000
-    5
     """
     for step in _STEPS:
         multiples = instants % step == 0
@@ -63,20 +55,11 @@ def ends_of_classes(step: int, longest: int) -> IntArray:
 
 @dataclass(frozen=True)
 class ChanceJoins:
-    """What chance gives, estimated from the times longer than those of a class.
+    """What chance gives, by class, estimated from the times longer than those of the class.
 
-    Attributes
-    ----------
-    incidents : ndarray of float, shape (classes,)
-        Incidents that are left when times up to the end of each class are joined.
-    false : ndarray of float, shape (classes,)
-        Joins by chance that such a window makes.
-    added : ndarray of float, shape (classes,)
-        Those that are due to its length, and not to incidents that last.
-    usable : ndarray of bool, shape (classes,)
-        Whether the times longer than those of the class suffice to estimate what chance gives.
-    up_to : callable
-        Times up to the end of every class that chance gives, by the times above those of one class.
+    Of a window up to its end: ``incidents`` that are left, ``false`` joins by chance, and those ``added`` by its
+    length, not by incidents that last; ``usable`` where the longer times suffice for that. ``up_to`` gives the times up
+    to the end of every class that chance gives, by the times above those of one class.
     """
 
     incidents: FloatArray
@@ -142,30 +125,9 @@ def renewal_null(
     """Times between records of one node that a Weibull renewal process of decreasing hazard gives.
 
     It is fitted by maximum likelihood to the times above the end of each class (left truncation), and continued below.
-
-    Parameters
-    ----------
-    observed : ndarray of int, shape (classes,)
-    sums : ndarray of float, shape (classes,)
-        Sum of the logarithms of the times in each class.
-    ends : ndarray of float, shape (classes,)
-        Ends of the classes, above zero, in any unit.
-    longer : ndarray of float
-        Times above the last end, in that unit.
-    in_a_step : float
-        Times within the first class that records at a constant rate give.
-
-    Examples
-    --------
-    >>> times = 100.0 * np.random.default_rng(1).weibull(0.6, 50_000)
-    >>> ends = np.geomspace(1e-3, 10.0, 40)
-    >>> place = np.searchsorted(ends, times)
-    >>> inside = place < 40
-    >>> counts = np.bincount(place[inside], minlength=40)
-    >>> logs = np.bincount(place[inside], np.log(times[inside]), 40)
-    >>> null = renewal_null(counts, logs, ends, times[~inside], 0.0)
-    >>> bool(abs(null.false[20] / counts[:21].sum() - 1.0) < 0.1)
-    True
+    By class there are the number `observed`, the sums of the logs of the times, and the ends, above zero, in any unit;
+    `longer` are the times above the last end, `in_a_step` those within the first class that records at a constant rate
+    give.
     """
     size = ends.size
     beyond = np.log(longer)

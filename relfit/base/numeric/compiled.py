@@ -34,14 +34,6 @@ def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function
 
     Where no folder can be written, functions are compiled at each run; a damaged cache is written again. A warning says
     either, once.
-
-    Examples
-    --------
-    >>> @njit(cache=False, nogil=True)
-    ... def double(x):
-    ...     return 2 * x
-    >>> double(4)
-    8
     """
 
     def decorate(function: Function) -> Function:
@@ -68,20 +60,7 @@ def kept(function: object) -> bool:
 
 
 def checksum(function: object) -> str:
-    """Checksum of a compiled function: its code and options, all that it calls and reads, and the versions in use.
-
-    Returns
-    -------
-    str
-        Of 16 hexadecimal digits, the same in each process.
-
-    Examples
-    --------
-    >>> by_two = njit(cache=False)(lambda x: 2 * x)
-    >>> by_three = njit(cache=False)(lambda x: 3 * x)
-    >>> checksum(by_two) == checksum(njit(cache=False)(lambda x: 2 * x)), checksum(by_two) == checksum(by_three)
-    (True, False)
-    """
+    """Checksum of a function's code and options, of all that it calls and reads, and of the versions in use."""
     from relfit import __version__
 
     content = _Content({"relfit", getattr(function, "py_func", function).__module__.partition(".")[0]})
@@ -223,12 +202,7 @@ def _say_once(text: str) -> None:
 def compile_notice(function: object, how_long: str) -> Iterator[None]:
     """Say that a simulator is being compiled where its function is not on disk and takes more than three seconds.
 
-    Of several processes that compile it, only the first says so.
-
-    Parameters
-    ----------
-    how_long : str
-        What it takes, as "some twenty seconds".
+    Of several processes that compile it, only the first says so; `how_long` is as "some twenty seconds".
     """
     over = threading.Event()
 

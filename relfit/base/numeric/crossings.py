@@ -13,26 +13,13 @@ _DRAWS = 1000
 
 
 def monotone(curve: FloatArray, rising: bool | None = None) -> FloatArray:
-    """The nearest curve that only rises, or only falls; by its ends when `rising` is left out.
-
-    Examples
-    --------
-    >>> monotone(np.array([1.0, 3.0, 2.0, 4.0])).tolist()
-    [1.0, 2.5, 2.5, 4.0]
-    """
+    """The nearest curve that only rises, or only falls; by its ends when `rising` is left out."""
     up = bool(curve[-1] >= curve[0]) if rising is None else rising
     return np.asarray(isotonic_regression(curve, increasing=up).x, dtype=np.float64)
 
 
 def crossing(x: FloatArray, curve: FloatArray, value: float) -> float:
-    """Where a monotone curve has a value, straight lines between; minus or plus infinite before the first or last.
-
-    Examples
-    --------
-    >>> x, curve = np.array([0.0, 10.0, 20.0]), np.array([1.0, 2.0, 4.0])
-    >>> crossing(x, curve, 3.0), crossing(x, curve, 0.5), crossing(x, curve, 5.0)
-    (15.0, -inf, inf)
-    """
+    """Where a monotone curve has a value, straight lines between; minus or plus infinite before the first or last."""
     if curve[-1] < curve[0]:
         curve, value = -curve, -value
     if value < curve[0] or value > curve[-1]:
@@ -46,14 +33,7 @@ def crossing(x: FloatArray, curve: FloatArray, value: float) -> float:
 def redrawn(
     runs: FloatArray, solve: Callable[[FloatArray], float], level: float, rng: int | np.random.Generator | None
 ) -> tuple[float, float, float]:
-    """What `solve` gives for the means over runs, and its percentile interval over resampled runs.
-
-    Parameters
-    ----------
-    runs : ndarray, shape (runs, quantities)
-    solve : callable
-        Of the means, shape (quantities,).
-    """
+    """What `solve` gives for the means over runs (runs, quantities), and its percentile interval over resamples."""
     n = len(runs)
     weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n
     values = [solve(means) for means in np.vstack([runs.mean(axis=0), weights @ runs])]

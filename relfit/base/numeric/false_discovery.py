@@ -9,22 +9,11 @@ from relfit.base.errors import ArgumentError
 
 
 def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
-    """P-values adjusted so that rejecting those below alpha keeps the false-discovery rate below alpha.
+    """P-values adjusted so that rejecting those below alpha keeps the false-discovery rate below alpha; NaN stay NaN.
 
-    An `ArgumentError` for another method, or a p-value outside 0..1.
-
-    Parameters
-    ----------
-    p : array_like of float, shape (n,)
-        NaN where there is no test; these stay NaN and do not count.
-    method : {"bh", "holm"}
-        Benjamini and Hochberg 1995, for independent tests or such as depend positively; Holm 1979, which keeps the
-        probability of even one false rejection below alpha.
-
-    Examples
-    --------
-    >>> adjusted_p([0.01, 0.02, 0.03, float("nan")]).round(3).tolist()
-    [0.03, 0.03, 0.03, nan]
+    By ``bh`` (Benjamini and Hochberg 1995), for independent tests or such as depend positively, or ``holm`` (1979),
+    which keeps the probability of even one false rejection below alpha. An `ArgumentError` for others, or a p-value
+    outside 0..1.
     """
     values = np.asarray(p, dtype=np.float64)
     finite = ~np.isnan(values)

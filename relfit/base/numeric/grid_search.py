@@ -18,28 +18,10 @@ def highest(
     first: int = _POINTS,
     rounds: int = 8,
 ) -> tuple[FloatArray, FloatArray]:
-    """Where each curve is highest between its ends, and its value there.
+    """Where each curve is highest between its ends, which broadcast, and its value there.
 
-    Parameters
-    ----------
-    function : callable
-        From places, shape (..., n), to values of that shape.
-    low, high : array_like
-        Ends of each curve; they broadcast.
-    first : int
-        Points of the first grid: so many that the highest of them lies on the highest hill.
-    rounds : int
-        Grids; each but the first has 25 points between the neighbours of the highest one before.
-
-    Returns
-    -------
-    place, value : ndarray
-
-    Examples
-    --------
-    >>> place, value = highest(lambda x: -((x - 0.3) ** 2), np.zeros(2), [1.0, 0.2])
-    >>> place.round(6).tolist(), value.round(6).tolist()
-    ([0.3, 0.2], [-0.0, -0.01])
+    `function` takes places, shape (..., n), to values. Of the first grid the highest point should lie on the highest
+    hill; each of the other `rounds` has 25 points between the neighbours of the highest one before.
     """
     a, b = np.broadcast_arrays(np.asarray(low, np.float64)[..., None], np.asarray(high, np.float64)[..., None])
     place = value = a

@@ -13,11 +13,5 @@ def level_checked(level: float) -> float:
 
 
 def normal_quantile(level: float) -> float:
-    """Two-sided normal quantile of a level; an `ArgumentError` as `level_checked`.
-
-    Examples
-    --------
-    >>> round(normal_quantile(0.95), 4)
-    1.96
-    """
+    """Two-sided normal quantile of a level, 1.96 of 0.95; an `ArgumentError` as `level_checked`."""
     return float(special.ndtri(0.5 + 0.5 * level_checked(level)))

@@ -13,37 +13,19 @@ from relfit.base.arrays import FloatArray
 
 
 def poisson_pmf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
-    """Probability of exactly `count`.
-
-    Examples
-    --------
-    >>> poisson_pmf([0, 2], 1.0).round(4).tolist()
-    [0.3679, 0.1839]
-    """
+    """Probability of exactly `count`."""
     k, m = np.asarray(count, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     return np.asarray(np.exp(special.xlogy(k, m) - special.gammaln(k + 1.0) - m), np.float64)
 
 
 def poisson_sf(count: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
-    """Probability of more than `count`, 1 below zero.
-
-    Examples
-    --------
-    >>> poisson_sf([-1, 0, 2], 1.0).round(4).tolist()
-    [1.0, 0.6321, 0.0803]
-    """
+    """Probability of more than `count`, 1 below zero."""
     k, m = np.floor(np.asarray(count, dtype=np.float64)), np.asarray(mean, dtype=np.float64)
     return np.asarray(np.where(k < 0.0, 1.0, special.gammainc(np.maximum(k, 0.0) + 1.0, m)), np.float64)
 
 
 def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
-    """The smallest count that is not exceeded with probability `share` or more.
-
-    Examples
-    --------
-    >>> poisson_ppf([0.025, 0.975], 10.0).tolist()
-    [4.0, 17.0]
-    """
+    """The smallest count that is not exceeded with probability `share` or more."""
     p, m = np.asarray(share, dtype=np.float64), np.asarray(mean, dtype=np.float64)
     count = np.ceil(special.pdtrik(p, m))
     below = np.maximum(count - 1.0, 0.0)
@@ -51,14 +33,7 @@ def poisson_ppf(share: npt.ArrayLike, mean: npt.ArrayLike) -> FloatArray:
 
 
 def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    """Exact (Garwood) interval of the mean of a Poisson count.
-
-    Examples
-    --------
-    >>> low, high = poisson_interval([0, 10])
-    >>> low.round(2).tolist(), high.round(2).tolist()
-    ([0.0, 4.8], [3.69, 18.39])
-    """
+    """Exact (Garwood) interval of the mean of a Poisson count."""
     count, tail = np.asarray(counts, dtype=np.float64), 0.5 - level / 2.0
     low = np.where(count > 0, special.gammaincinv(np.maximum(count, 0.25), tail), 0.0)
     return np.asarray(low, np.float64), np.asarray(special.gammainccinv(count + 1.0, tail), np.float64)
@@ -67,27 +42,11 @@ def poisson_interval(counts: npt.ArrayLike, level: float = 0.95) -> tuple[FloatA
 def exponential_mean_interval(
     total: npt.ArrayLike, failures: npt.ArrayLike, by_clock: npt.ArrayLike = True, level: float = 0.95
 ) -> tuple[FloatArray, FloatArray]:
-    """Exact interval of the mean of exponential durations.
+    """Exact interval of the mean of exponential durations, from the hours under observation, censored ones included.
 
     Observation that ended with the last failure has ``2 n`` degrees of freedom on both sides; observation that ended at
-    a fixed time has ``2 n + 2`` on the lower side, which is conservative. Without a failure there is no upper end.
-
-    Parameters
-    ----------
-    total : array_like of float
-        Hours under observation, those of censored durations included.
-    failures : array_like of int
-        Failures, n.
-    by_clock : array_like of bool
-        Whether observation ended at a fixed time.
-    level : float
-        Level of the interval, between 0 and 1.
-
-    Examples
-    --------
-    >>> low, high = exponential_mean_interval(5000.0, 2)
-    >>> round(float(low), 1), round(float(high), 1)
-    (692.1, 20643.3)
+    a fixed time (`by_clock`) has ``2 n + 2`` on the lower side, which is conservative. Without a failure there is no
+    upper end.
     """
     hours, n = np.asarray(total, dtype=np.float64), np.asarray(failures, dtype=np.float64)
     tail = 0.5 - level / 2.0

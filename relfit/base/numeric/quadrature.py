@@ -18,14 +18,7 @@ _LAST = 700.0  # log of a time relative to the centre, beyond which an integral 
 
 @lru_cache(maxsize=32)
 def gauss_legendre(points: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes on [-1, 1] and weights, shape (points,) each; exact for polynomials of degree ``2 points - 1``.
-
-    Examples
-    --------
-    >>> nodes, weights = gauss_legendre(3)
-    >>> round(float((weights * nodes**4).sum()), 12)
-    0.4
-    """
+    """Nodes on [-1, 1] and weights, shape (points,) each; exact for polynomials of degree ``2 points - 1``."""
     nodes, weights = np.polynomial.legendre.leggauss(points)
     nodes.flags.writeable = weights.flags.writeable = False
     return nodes, weights
@@ -46,36 +39,17 @@ def integrate_reliability(
     *,
     beyond: bool = True,
 ) -> FloatArray:
-    """Integral over time of each row's reliability, from zero to infinity or to `centre`: a mean time.
+    """Integral of each row's reliability from zero to infinity, or to `centre`: a mean time in hours, shape (rows,).
 
-    Parameters
-    ----------
-    log_reliability : callable
-        Takes times, shape (m, 1), or (m, rows) where each row has a centre of its own, and a number; gives the logs of
-        the reliabilities of the first so many rows, shape (m, number).
-    centre : float or ndarray of shape (rows,)
-        Hours: with `beyond` about the median of the row that ends first; else the upper limit.
-    rows : int
-        How many rows; once only leading rows still contribute, only those are evaluated.
-    beyond : bool
-        Whether to go on beyond the centre.
+    `log_reliability` takes times, shape (m, 1), or (m, rows) where each row has a centre of its own, and a number; it
+    gives the logs of the reliabilities of the first so many rows: once only leading rows still contribute, only those
+    are evaluated. `centre` is about the median of the row that ends first, or without `beyond` the upper limit. The
+    relative error is about 1e-9; infinite where the integrand does not end within the range of floats.
 
-    Returns
-    -------
-    ndarray, shape (rows,)
-        Hours, to a relative error of about 1e-9; infinite where the integrand does not end within the range of floats.
-
-    Notes
-    -----
     With ``x = centre exp(u)`` the integral is that of ``x R(x) du``. Panels of Gauss-Legendre points march up in u. One
     is halved where the last Legendre coefficients of the integrand are not small: they fall geometrically, and the rule
     misses about the square of the last. On the log scale a Weibull life of shape 0.05, which spreads over a hundred
     decades, and one of shape 20 take about the same number of panels.
-
-    Examples
-    --------
-    >>> integrate_reliability(lambda time, rows: -((time / 1000.0) ** 0.8), 600.0).round(3).tolist()
-    [1133.003]
     """
     middle = np.asarray(centre, dtype=np.float64).reshape(-1)
     nodes, weights = gauss_legendre(_POINTS)

@@ -1,7 +1,4 @@
-"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``.
-
-`Ragged` is the base of classes that hold such arrays; the functions are sums, products and look-ups within groups.
-"""
+"""Ragged arrays: the rows of groups in flat arrays; group ``j`` owns ``offsets[j]:offsets[j + 1]``."""
 
 from __future__ import annotations
 
@@ -15,21 +12,7 @@ from relfit.base.arrays import FloatArray, IntArray
 
 
 class Ragged:
-    """Base of data classes with a field `offsets` and flat arrays of rows.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Times(Ragged):
-    ...     hours: np.ndarray
-    ...     offsets: np.ndarray
-    >>> times = Times(np.array([3.0, 5.0, 2.0]), np.array([0, 2, 2, 3]))
-    >>> times.n_groups, times.sizes.tolist(), times.group_codes().tolist(), times.hours[times.part(0)].tolist()
-    (3, [2, 0, 1], [0, 0, 2], [3.0, 5.0])
-    >>> times.hours[times.rows_of(np.array([2, 0]))].tolist()
-    [2.0, 3.0, 5.0]
-    """
+    """Base of data classes with a field `offsets` and flat arrays of rows."""
 
     offsets: IntArray
 
@@ -57,13 +40,7 @@ class Ragged:
 
 
 def offsets_of(sizes: npt.ArrayLike) -> IntArray:
-    """Where each group of so many rows begins, and the end.
-
-    Examples
-    --------
-    >>> offsets_of([2, 0, 1]).tolist()
-    [0, 2, 2, 3]
-    """
+    """Where each group of so many rows begins, and the end."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
@@ -75,36 +52,18 @@ def rows_of(offsets: IntArray, positions: IntArray) -> IntArray:
 
 
 def cumulative(values: FloatArray, codes: IntArray, product: bool = False) -> FloatArray:
-    """Running sum (or product) within each group; a group's result does not depend on its neighbours.
-
-    Examples
-    --------
-    >>> cumulative(np.array([1.0, 2.0, 5.0]), np.array([0, 0, 1])).tolist()
-    [1.0, 3.0, 5.0]
-    """
+    """Running sum (or product) within each group; a group's result does not depend on its neighbours."""
     groups: Any = pd.Series(values).groupby(codes, sort=False)
     return np.asarray(groups.cumprod() if product else groups.cumsum(), dtype=np.float64)
 
 
 def per_group(values: npt.ArrayLike, codes: IntArray, size: int) -> FloatArray:
-    """Sum of the values of each of `size` groups.
-
-    Examples
-    --------
-    >>> per_group([1.0, 2.0, 5.0], np.array([0, 0, 2]), 3).tolist()
-    [3.0, 0.0, 5.0]
-    """
+    """Sum of the values of each of `size` groups."""
     return np.bincount(codes, np.asarray(values, dtype=np.float64), minlength=size).astype(np.float64)
 
 
 def sums(values: npt.NDArray[np.number | np.bool_], offsets: IntArray) -> FloatArray:
-    """Sum of the values of each group along the last axis: `per_group` of values sorted by group, ten times faster.
-
-    Examples
-    --------
-    >>> sums(np.array([1.0, 2.0, 5.0]), np.array([0, 2, 2, 3])).tolist()
-    [3.0, 0.0, 5.0]
-    """
+    """Sum of the values of each group along the last axis: `per_group` of values sorted by group, ten times faster."""
     out = np.zeros((*values.shape[:-1], offsets.size - 1))
     there = np.flatnonzero(offsets[1:] > offsets[:-1])
     if there.size:
@@ -116,11 +75,6 @@ def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool
     """Number of entries of each group at or below (with `below`, only below) each wanted time, shape (groups, m).
 
     The times rise within each group.
-
-    Examples
-    --------
-    >>> places(np.array([1.0, 2.0]), np.array([0, 2]), np.array([[0.5, 1.0, 9.0]])).tolist()
-    [[0, 1, 2]]
     """
     groups = np.arange(offsets.size - 1)
     levels = np.unique(times)

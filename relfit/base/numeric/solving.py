@@ -18,31 +18,13 @@ _CLOSE = 1e-14
 def time_at_level(
     log_curve: Callable[[IntArray, FloatArray], FloatArray], log_level: FloatArray, guess: npt.ArrayLike = 1.0
 ) -> FloatArray:
-    """Time at which the log of a cumulative hazard, or of another rising curve, reaches `log_level`.
+    """Hours at which the log of a cumulative hazard, or of another rising curve, reaches `log_level`, shape (rows,).
 
-    Parameters
-    ----------
-    log_curve : callable
-        Takes rows and a time for each, gives the log of the curve; must not fall with time.
-    log_level : ndarray, shape (rows,)
-    guess : float or ndarray, shape (rows,)
-        Hours, near the answer.
+    `log_curve` takes rows and a time for each, and must not fall with time; `guess` is near the answer. Zero where the
+    curve begins above the level, infinite where it never gets there, NaN where the level or the curve is.
 
-    Returns
-    -------
-    ndarray, shape (rows,)
-        Hours; zero where the curve begins above the level, infinite where it never gets there, NaN where the level or
-        the curve is.
-
-    Notes
-    -----
     On the log scale of time, where a Weibull curve is a straight line: brackets by doubling steps, then the
     Anderson-Bjoerck variant of regula falsi, with halving where that is slow.
-
-    Examples
-    --------
-    >>> time_at_level(lambda rows, time: 0.8 * np.log(time / 1000.0), np.log([1.0, 2.0])).round(1).tolist()
-    [1000.0, 2378.4]
     """
     rows = np.flatnonzero(np.isfinite(log_level))
     out = np.where(np.isneginf(log_level), 0.0, np.where(np.isposinf(log_level), np.inf, np.nan))

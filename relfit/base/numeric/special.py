@@ -180,18 +180,9 @@ def log_gamma_sf(
 ) -> None:
     """Log of the standard gamma's survival function and what Newton's method needs of it, for a block of arguments.
 
-    Parameters
-    ----------
-    a : float
-        Shape.
-    log_x, x : ndarray
-        Logs of the arguments, and the arguments; the first `count`, at most `BLOCK`, are used, and rise.
-    log_gamma, score, slope : float
-        Log of the gamma function at `a`, and `shape_score` of `a`.
-    work : ndarray
-        At least four rows of `BLOCK`.
-    out : ndarray, shape (4, BLOCK)
-        Takes ``log Q``, ``d log Q/da``, ``d2 log Q/da2`` and ``x f(x) / Q``.
+    Of the arguments, which rise, and their logs the first `count`, at most `BLOCK`, are used; `score` and `slope` are
+    `shape_score` of the shape. `work` has four rows or more of `BLOCK`; those of `out` take ``log Q``, ``d log Q/da``,
+    ``d2 log Q/da2`` and ``x f(x) / Q``.
     """
     digamma = math.log(a) - score
     digamma_next = digamma + 1.0 / a

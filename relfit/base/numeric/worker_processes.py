@@ -19,13 +19,7 @@ T = TypeVar("T")
 
 
 def in_processes(function: Callable[..., T], tasks: Iterable[tuple[object, ...]], workers: int) -> Iterator[T]:
-    """What a module's function gives for the arguments of each task, in their order; in this process for one worker.
-
-    Examples
-    --------
-    >>> list(in_processes(divmod, [(7, 2), (9, 4)], 1))
-    [(3, 1), (2, 1)]
-    """
+    """What a module's function gives for the arguments of each task, in their order; in this process for one worker."""
     if workers == 1:
         return (function(*task) for task in tasks)
     from joblib import Parallel, delayed
@@ -35,13 +29,7 @@ def in_processes(function: Callable[..., T], tasks: Iterable[tuple[object, ...]]
 
 
 def names_script(sent: object) -> bool:
-    """Whether an object that is sent to other processes is, or holds, something that the running script defines.
-
-    Examples
-    --------
-    >>> names_script({"a": divmod})
-    False
-    """
+    """Whether an object that is sent to other processes is, or holds, something that the running script defines."""
     try:
         return b"__main__" in pickle.dumps(sent)
     except (pickle.PicklingError, AttributeError, TypeError):

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, ClassVar, Literal, Protocol, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,13 @@ _WANTED = {
     "real": "it must be finite",
     "fraction": "it must be finite, above 0 and below 1",
 }
+_Scale = Callable[[FloatArray], FloatArray]
+_FREE: dict[Domain, tuple[_Scale, _Scale]] = {
+    "positive": (np.log, np.exp),
+    "real": (np.asarray, np.asarray),
+    "fraction": (lambda share: np.log(share) - np.log1p(-share), special.expit),
+}
+"""To coordinates without bounds, and back."""
 
 
 def log_moments(meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -107,13 +114,15 @@ class Family(Distribution):
         Logs of what is positive, logits of fractions, unless the family has better ones.
         """
         values = np.asarray(parameters, dtype=np.float64)
-        return np.stack([_to_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.stack([_FREE[domain][0](values[..., i]) for i, domain in enumerate(cls.domains)], axis=-1)
 
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:
         """Parameters, shape (..., k), at coordinates of the same shape: the inverse of `to_free`."""
         values = np.asarray(free, dtype=np.float64)
-        return np.stack([_from_free(values[..., i], domain) for i, domain in enumerate(cls.domains)], axis=-1)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.stack([_FREE[domain][1](values[..., i]) for i, domain in enumerate(cls.domains)], axis=-1)
 
     # -------------------------------------------------------------- parameters
 
@@ -163,34 +172,13 @@ class ShapeScale(Family):
         return np.asarray(log_of_time(time) - np.log(self.scale))
 
 
-# -------------------------------------------------------------------- helpers
-
-
-def _to_free(value: FloatArray, domain: Domain) -> FloatArray:
-    if domain == "real":
-        return value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(value) if domain == "positive" else np.log(value) - np.log1p(-value)
-
-
-def _from_free(free: FloatArray, domain: Domain) -> FloatArray:
-    if domain == "real":
-        return free
-    with np.errstate(over="ignore", under="ignore"):
-        return np.exp(free) if domain == "positive" else np.asarray(special.expit(free))
-
-
-class OfLogShape(Protocol):
-    """A family with a distribution of scale 1 for the log of a shape."""
-
-    def _of_log_shape(self, log_shape: FloatArray, /) -> Family: ...
-
-
 @cache
-def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+def spread_table(
+    of_log_shape: Callable[[FloatArray], Family],
+) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
     """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
 
-    Beyond the table it gives the nearest entry.
+    `of_log_shape` gives the distributions of scale 1. Beyond the table the function gives the nearest entry.
     """
     log_shapes = np.linspace(-12.0, 12.0, 49)
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
@@ -198,7 +186,7 @@ def spread_table(family: OfLogShape) -> Callable[[FloatArray], tuple[FloatArray,
     weight = np.exp(-np.abs(x)) / (1.0 + np.exp(-np.abs(x))) ** 2
     weight /= weight.sum()
     with np.errstate(all="ignore"):
-        log_life = np.log(family._of_log_shape(log_shapes).inverse_cumulative_hazard(np.logaddexp(0.0, x)))
+        log_life = np.log(of_log_shape(log_shapes).inverse_cumulative_hazard(np.logaddexp(0.0, x)))
     log_life = np.where(np.isfinite(log_life), log_life, 0.0)
     middle = (weight * log_life).sum(axis=0)
     spread = np.sqrt((weight * (log_life - middle) ** 2).sum(axis=0))

@@ -57,7 +57,7 @@ class BirnbaumSaunders(NormalScore, ShapeScale):
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         middle, spread = log_moments(meanlog, sdlog)
-        log_shape, _ = spread_table(cls)(spread)
+        log_shape, _ = spread_table(cls._of_log_shape)(spread)
         return np.stack([np.exp(log_shape), np.exp(middle)], axis=-1)
 
     @classmethod

@@ -11,12 +11,12 @@ import numpy.typing as npt
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.base import Family
-from relfit.fitting.families.distribution import Distribution, log_sum
+from relfit.fitting.families.distribution import ByHazard, Distribution, log_sum
 
 _SPENT = 45.0  # cumulative hazard beyond which survival is negligible
 
 
-class CompetingRisks(Distribution):
+class CompetingRisks(ByHazard):
     """The shortest of independent lives, one per cause: ``S(t) = S_1(t) S_2(t) ...`` (a series system).
 
     Source: Lawless, Statistical Models and Methods for Lifetime Data, chapter 9.
@@ -91,11 +91,6 @@ class CompetingRisks(Distribution):
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`: the rates of the causes add up."""
         return log_sum([cause.log_hazard(time) for cause in self._causes.values()])
-
-    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        log_sf = self.log_sf(time)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
     def cumulative_incidence(self, cause: str | int, time: npt.ArrayLike) -> FloatArray:
         """Probability of failing within `time` from this cause, with the others present.

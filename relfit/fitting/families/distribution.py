@@ -317,6 +317,15 @@ class Distribution(ABC):
         return np.where(usable, life, np.where(np.isnan(half), np.nan, np.inf)).reshape(shape)
 
 
+class ByHazard(Distribution):
+    """Distributions whose density follows from their failure rate."""
+
+    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
+        log_sf = self.log_sf(time)
+        with np.errstate(invalid="ignore"):
+            return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
+
+
 def log_difference(larger: npt.ArrayLike, smaller: npt.ArrayLike) -> FloatArray:
     """Log of the difference of two exponentials, minus infinity where there is none."""
     high, low = np.asarray(larger, np.float64), np.asarray(smaller, np.float64)

@@ -10,11 +10,11 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import Family, log_moments, spread_table
-from relfit.fitting.families.distribution import log_cdf_of_hazard
+from relfit.fitting.families.distribution import ByHazard, log_cdf_of_hazard
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gompertz(Family):
+class Gompertz(ByHazard, Family):
     """``F(t) = 1 - exp(-rate / growth (exp(growth t) - 1))`` (Gompertz 1825; Lawless, section 1.3).
 
     The growth is above zero. With a rate that falls exponentially, part of the nodes would never fail; use
@@ -63,11 +63,6 @@ class Gompertz(Family):
         with np.errstate(over="ignore"):
             return np.where(t < 0.0, -np.inf, np.log(self.rate) + self.growth * t)
 
-    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        log_sf = self.log_sf(time)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
-
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """``H(age + time) - H(age)``: that of a new node whose rate at age 0 is the rate at `age`."""
         with np.errstate(over="ignore"):
@@ -96,7 +91,7 @@ class Gompertz(Family):
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has about this mean and standard deviation, the latter up to 1.28."""
         middle, spread = log_moments(meanlog, sdlog)
-        log_ratio, shift = spread_table(cls)(np.clip(spread, None, 1.25))
+        log_ratio, shift = spread_table(cls._of_log_shape)(np.clip(spread, None, 1.25))
         growth = np.exp(shift - middle)
         return np.stack([growth * np.exp(log_ratio), growth], axis=-1)
 

@@ -86,7 +86,7 @@ class InverseGaussian(Family):
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
         """Parameters for which the log of life has about this mean and standard deviation, up to 2.2."""
         middle, spread = log_moments(meanlog, sdlog)
-        log_ratio, shift = spread_table(cls)(spread)
+        log_ratio, shift = spread_table(cls._of_log_shape)(spread)
         mean = np.exp(middle - shift)
         return np.stack([mean, mean * np.exp(-log_ratio)], axis=-1)
 

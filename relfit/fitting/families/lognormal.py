@@ -84,6 +84,5 @@ class Lognormal(NormalScore):
 
     @classmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Parameters for which the log of life has this mean and standard deviation: these themselves."""
         middle, spread = log_moments(meanlog, sdlog)
         return np.stack([middle, spread], axis=-1)

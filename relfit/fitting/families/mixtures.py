@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,20 @@ _LOG_HALF = -0.6931471805599453
 
 
 class Mixture(Family):
-    """What all mixtures share; a mixture says what its phases and their log weights are."""
+    """Base of mixtures, whose parameters are the weights of all phases but the last, and then those of each phase."""
 
-    @abstractmethod
+    _kind: ClassVar[type[Family]] = Exponential
+
     def phases(self) -> Sequence[tuple[FloatArray, Family]]:
         """Log weight and distribution of each phase."""
+        values, weights = tuple(self.parameters().values()), self.domains.count("fraction")
+        size = len(self._kind.parameter_names())
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = [*map(np.log, values[:weights]), np.log1p(-sum(values[:weights]))]
+        return [
+            (log, self._kind.unchecked(*values[begin : begin + size]))
+            for log, begin in zip(logs, range(weights, len(values), size), strict=True)
+        ]
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         phases = self.phases()
@@ -78,12 +87,6 @@ class Hyperexponential2(Mixture):
     domains = ("fraction", "positive", "positive")
     density_at_zero = True
 
-    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
-        """Log weight and distribution of each phase."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            first, second = np.log(self.weight_1), np.log1p(-self.weight_1)
-        return [(first, Exponential.unchecked(self.rate_1)), (second, Exponential.unchecked(self.rate_2))]
-
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:
         """Parameters at coordinates without bounds, with the higher rate first."""
@@ -132,13 +135,6 @@ class Hyperexponential3(Mixture):
         super().__post_init__()
         total = np.asarray(self.weight_1 + self.weight_2)
         self._reject("weight_1 + weight_2", total, total >= 1.0, "the shares must leave something for the third")
-
-    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
-        """Log weight and distribution of each phase."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logs = (np.log(self.weight_1), np.log(self.weight_2), np.log1p(-self.weight_1 - self.weight_2))
-        rates = (self.rate_1, self.rate_2, self.rate_3)
-        return [(log, Exponential.unchecked(rate)) for log, rate in zip(logs, rates, strict=True)]
 
     @classmethod
     def to_free(cls, parameters: npt.ArrayLike) -> FloatArray:
@@ -199,16 +195,8 @@ class WeibullMixture(Mixture):
     shape_2: FloatArray
     scale_2: FloatArray
     name = "weibull_mixture"
+    _kind = Weibull
     domains = ("fraction", "positive", "positive", "positive", "positive")
-
-    def phases(self) -> Sequence[tuple[FloatArray, Family]]:
-        """Log weight and distribution of each phase."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            first, second = np.log(self.weight), np.log1p(-self.weight)
-        return [
-            (first, Weibull.unchecked(self.shape_1, self.scale_1)),
-            (second, Weibull.unchecked(self.shape_2, self.scale_2)),
-        ]
 
     @classmethod
     def from_free(cls, free: npt.ArrayLike) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +14,26 @@ from relfit.fitting.families.distribution import log_one_minus_exp, log_sum, mix
 from relfit.fitting.families.weibull import Weibull
 
 
+class PartlyWeibull(Family):
+    """Base of families of a share of nodes apart, and a Weibull life of the others."""
+
+    shape: FloatArray
+    scale: FloatArray
+    domains = ("fraction", "positive", "positive")
+    _start_share: ClassVar[float]  # where a search begins
+
+    @property
+    def _weibull(self) -> Weibull:
+        return Weibull.unchecked(self.shape, self.scale)
+
+    @classmethod
+    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
+        inner = Weibull.start(meanlog, sdlog)
+        return np.concatenate([np.full((*inner.shape[:-1], 1), cls._start_share), inner], axis=-1)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class LimitedFailure(Family):
+class LimitedFailure(PartlyWeibull):
     """``F(t) = fraction (1 - exp(-(t / scale)**shape))``: the other nodes never fail.
 
     Source: Meeker 1987, Limited failure population life tests, Technometrics 29, 51-65. The mean life is infinite, and
@@ -39,36 +58,32 @@ class LimitedFailure(Family):
     shape: FloatArray
     scale: FloatArray
     name = "limited_failure"
-    domains = ("fraction", "positive", "positive")
-
-    @property
-    def _failing(self) -> Weibull:
-        return Weibull.unchecked(self.shape, self.scale)
+    _start_share = 0.5
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(all="ignore"):
             logs = [np.log(self.fraction), np.log1p(-self.fraction)]
-            return -mixed_cumulative_hazard(logs, [-self._failing.log_sf(time), np.zeros(())])
+            return -mixed_cumulative_hazard(logs, [-self._weibull.log_sf(time), np.zeros(())])
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.log(self.fraction) + self._failing.log_cdf(time))
+            return np.asarray(np.log(self.fraction) + self._weibull.log_cdf(time))
 
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.log(self.fraction) + self._failing.log_pdf(time))
+            return np.asarray(np.log(self.fraction) + self._weibull.log_pdf(time))
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(all="ignore"):
             left = self.fraction + np.expm1(-h)  # share that can fail and has not
             inner = np.where(h < 0.5, -np.log1p(np.expm1(-h) / self.fraction), np.log(self.fraction) - np.log(left))
-            value = self._failing.inverse_cumulative_hazard(np.maximum(np.where(left > 0.0, inner, np.inf), 0.0))
+            value = self._weibull.inverse_cumulative_hazard(np.maximum(np.where(left > 0.0, inner, np.inf), 0.0))
         return np.where(np.isnan(self.fraction), np.nan, value)
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """``H(age + time) - H(age)``, with the share that can fail at this age."""
-        failing, total = self._failing, self.log_sf(age)
+        failing, total = self._weibull, self.log_sf(age)
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = [np.log(self.fraction) + failing.log_sf(age) - total, np.log1p(-self.fraction) - total]
             return mixed_cumulative_hazard(logs, [failing.conditional_cumulative_hazard(time, age), np.zeros(())])
@@ -78,15 +93,9 @@ class LimitedFailure(Family):
         with np.errstate(invalid="ignore"):
             return np.where(np.isnan(self.fraction + self.shape + self.scale), np.nan, np.inf)
 
-    @classmethod
-    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """Half of the nodes fail, with lives whose log has this mean and standard deviation."""
-        inner = Weibull.start(meanlog, sdlog)
-        return np.concatenate([np.full((*inner.shape[:-1], 1), 0.5), inner], axis=-1)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ZeroInflated(Family):
+class ZeroInflated(PartlyWeibull):
     """A life of exactly zero with probability `zero_fraction`, and a Weibull life otherwise.
 
     At zero, `log_pdf` is the log of that probability, and `log_sf` counts the zeros as failed. `sample` and `quantile`
@@ -112,23 +121,19 @@ class ZeroInflated(Family):
     shape: FloatArray
     scale: FloatArray
     name = "zero_inflated"
-    domains = ("fraction", "positive", "positive")
     density_at_zero = True
-
-    @property
-    def _others(self) -> Weibull:
-        return Weibull.unchecked(self.shape, self.scale)
+    _start_share = 0.1
 
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.log1p(-self.zero_fraction) + self._others.log_sf(t)
+            value = np.log1p(-self.zero_fraction) + self._weibull.log_sf(t)
         return np.where((t < 0.0) & ~np.isnan(value), 0.0, value)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            others = np.log1p(-self.zero_fraction) + self._others.log_cdf(t)
+            others = np.log1p(-self.zero_fraction) + self._weibull.log_cdf(t)
             rare = np.minimum(log_sum([np.log(self.zero_fraction), others]), 0.0)
             value = np.where(rare > -0.6931471805599453, log_one_minus_exp(self.log_sf(t)), rare)
         return np.where(t < 0.0, -np.inf, value)
@@ -137,33 +142,27 @@ class ZeroInflated(Family):
         """Log of the density at `time`, per hour; at zero, log of the probability of a zero."""
         t = np.asarray(time, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.log1p(-self.zero_fraction) + self._others.log_pdf(t)
+            value = np.log1p(-self.zero_fraction) + self._weibull.log_pdf(t)
             return np.where(t == 0.0, np.log(self.zero_fraction) + 0.0 * (self.shape + self.scale), value)
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time` of a node that works."""
-        return self._others.log_hazard(time)
+        return self._weibull.log_hazard(time)
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """``H(age + time) - H(age)`` of a node that works: it is none of the zeros, whatever its age."""
-        return self._others.conditional_cumulative_hazard(time, age)
+        return self._weibull.conditional_cumulative_hazard(time, age)
 
     def inverse_conditional_cumulative_hazard(self, hazard: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
-        return self._others.inverse_conditional_cumulative_hazard(hazard, age)
+        return self._weibull.inverse_conditional_cumulative_hazard(hazard, age)
 
     def inverse_cumulative_hazard(self, hazard: npt.ArrayLike) -> FloatArray:
         """Time at which the cumulative hazard reaches `hazard`; zero up to the hazard that the zeros spend."""
         h = np.asarray(hazard, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             beyond = np.maximum(h + np.log1p(-self.zero_fraction), 0.0)
-        return self._others.inverse_cumulative_hazard(beyond)
+        return self._weibull.inverse_cumulative_hazard(beyond)
 
     def mean(self) -> FloatArray:
         """Mean life in hours, zeros included."""
-        return np.asarray((1.0 - self.zero_fraction) * self._others.mean())
-
-    @classmethod
-    def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
-        """A tenth of zeros, and lives above zero whose log has this mean and standard deviation."""
-        inner = Weibull.start(meanlog, sdlog)
-        return np.concatenate([np.full((*inner.shape[:-1], 1), 0.1), inner], axis=-1)
+        return np.asarray((1.0 - self.zero_fraction) * self._weibull.mean())

@@ -17,15 +17,7 @@ from relfit.fitting.families.weibull import Weibull
 
 @dataclass(frozen=True)
 class Rescaled(Distribution):
-    """A distribution with all times multiplied so that its mean is `to_mean`.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Lognormal
-    >>> times = Rescaled("repair", Lognormal(1.0, 1.2), 8.0)
-    >>> round(float(times.mean()), 6), round(float(times.quantile(0.9) / times.quantile(0.5)), 3)
-    (8.0, 4.655)
-    """
+    """A distribution with all times multiplied so that its mean is `to_mean`."""
 
     name: str
     of: Distribution
@@ -59,7 +51,6 @@ class Rescaled(Distribution):
         return self.factor * self.of.inverse_cumulative_hazard(hazard)
 
     def mean(self) -> FloatArray:
-        """The mean that was asked for."""
         return np.asarray(self.to_mean)
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
@@ -75,11 +66,6 @@ def with_mean(name: str, family: Distribution, mean: float | None) -> Distributi
 
     It stays as it is without one. `name` is what the times are, for the `ArgumentError` of a distribution without a
     finite mean.
-
-    Examples
-    --------
-    >>> with_mean("failure", Weibull(0.7, 1000.0), 2000.0).mean().round(6).item()
-    2000.0
     """
     if mean is None:
         return family

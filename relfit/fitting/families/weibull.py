@@ -8,13 +8,13 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray
 from relfit.fitting.families.base import EULER, LOG_WEIBULL_SD, ShapeScale, log_moments
-from relfit.fitting.families.distribution import log_cdf_of_hazard
+from relfit.fitting.families.distribution import ByHazard, log_cdf_of_hazard
 from relfit.fitting.families.log_gamma import log_gamma_tail
 
 _SMALL = 1e-200  # hazard before an age that is as good as none
 
 
-class Weibull(ShapeScale):
+class Weibull(ByHazard, ShapeScale):
     """``F(t) = 1 - exp(-(t / scale)**shape)`` (reliability-aware allocation, chapter 3).
 
     Parameters
@@ -37,11 +37,6 @@ class Weibull(ShapeScale):
     def log_sf(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):
             return -((np.maximum(np.asarray(time, dtype=np.float64), 0.0) / self.scale) ** self.shape)
-
-    def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
-        log_sf = self.log_sf(time)
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isneginf(log_sf), -np.inf, self.log_hazard(time) + log_sf)
 
     def log_cdf(self, time: npt.ArrayLike) -> FloatArray:
         with np.errstate(over="ignore"):

@@ -79,13 +79,8 @@ class Weibull3(ShapeScale):
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike, earliest: npt.ArrayLike | None = None) -> FloatArray:
         """Parameters for which the log of life has about this mean and standard deviation.
 
-        Parameters
-        ----------
-        meanlog, sdlog : array_like of float
-            Moments of the log of life.
-        earliest : array_like of float, optional
-            Earliest life of each sample, hours: the threshold is half of it. Without it the threshold is so small that
-            hardly any sample has a life below it.
+        The threshold is half of the earliest life of each sample (hours); without it so small that hardly any life is
+        below.
         """
         middle, spread = log_moments(meanlog, sdlog)
         shape = LOG_WEIBULL_SD / spread

@@ -1,8 +1,4 @@
-"""Goodness of fit: test statistics on cumulative probabilities, and where their p-values come from.
-
-It works on arrays alone (probabilities of sorted durations under a fitted distribution), so that `relfit.fitting` can
-use it.
-"""
+"""Goodness of fit, on arrays alone: test statistics on cumulative probabilities, and where their p-values come from."""
 
 from relfit.fitting.goodness._distances import DISTANCES, STATISTICS, chi_square_of_hazards, distances_of_hazards
 from relfit.fitting.goodness.null_tables import kolmogorov_p, tabulated_p

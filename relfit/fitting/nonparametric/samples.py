@@ -33,16 +33,6 @@ def lives_of(
     column of the cause of each failure, there is a group for every group and cause. A `DataError` for arrays whose
     shapes do not fit, flags that are neither true nor false, a duration without a group, and no duration at all. An
     `ArgumentError` for `observed`, `entry` or `by` beside data that have their own, and columns of what is no table.
-
-    Examples
-    --------
-    >>> lives_of([5.0, 6.0], [True, False])
-    LifeData: 2 durations in 1 group (1 observed, 1 censored, 0 of length zero), measure life
-    >>> lives_of([5.0, 6.0, 7.0], by=["b", "a", "b"]).groups.tolist()
-    ['a', 'b']
-    >>> table = pd.DataFrame({"hours": [5.0, 6.0], "design": ["a", "b"]})
-    >>> lives_of(table, duration="hours", by="design").groups.tolist()
-    ['a', 'b']
     """
     beside = {
         name: value for name, value in (("observed", observed), ("entry", entry), ("by", by)) if value is not None

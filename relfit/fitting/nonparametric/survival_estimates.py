@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arrays import FloatArray, IntArray, ObjectArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.ordering import changes
@@ -34,8 +34,15 @@ class RiskSets:
     events: IntArray
     sizes: IntArray  # durations of each group
 
-    def curves(self, quantity: str, method: str, values: Values, status: ObjectArray, level: float) -> StepCurves:
-        """The curves of an estimate, its standard error and the ends of its interval at each step."""
+    def curves(
+        self, quantity: str, method: str, values: Values, level: float, survival: FloatArray | None = None
+    ) -> StepCurves:
+        """The curves of the values; ``collapsed`` where the `survival` is zero before the last step of a group."""
+        status = np.full(len(self.groups), "ok", dtype=object)
+        if survival is not None:
+            final = np.zeros(survival.size, dtype=bool)
+            final[self.offsets[1:][np.diff(self.offsets) > 0] - 1] = True
+            status[self.codes[(survival == 0.0) & ~final]] = "collapsed"
         counts = self.at_risk, self.events, self.sizes
         return StepCurves(self.groups, self.offsets, quantity, method, self.times, *values, *counts, status, level)
 
@@ -163,11 +170,7 @@ def kaplan_meier(
     starts = sets.offsets[sets.codes]
     before = np.maximum.accumulate(np.where(ended, -1, np.arange(ended.size)))  # the last step above zero
     low, high = np.where(ended, 0.0, low), np.where(before >= starts, high[before], 1.0)
-    final = np.zeros(ended.size, dtype=bool)
-    final[sets.offsets[1:][np.diff(sets.offsets) > 0] - 1] = True
-    status = np.full(data.n_groups, "ok", dtype=object)
-    status[sets.codes[ended & ~final]] = "collapsed"
-    return sets.curves("survival", "Kaplan-Meier", (survival, survival * error, low, high), status, level)
+    return sets.curves("survival", "Kaplan-Meier", (survival, survival * error, low, high), level, survival)
 
 
 def nelson_aalen(
@@ -217,8 +220,7 @@ def nelson_aalen(
     steps, squares = _harmonic(sets.at_risk.astype(np.float64), sets.events.astype(np.float64))
     hazard, error = cumulative(steps, sets.codes), np.sqrt(cumulative(squares, sets.codes))
     low, high = hazard_limits(hazard, z * error)
-    status = np.full(data.n_groups, "ok", dtype=object)
-    return sets.curves("cumulative hazard", "Nelson-Aalen", (hazard, error, low, high), status, level)
+    return sets.curves("cumulative hazard", "Nelson-Aalen", (hazard, error, low, high), level)
 
 
 def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -229,13 +231,7 @@ def hazard_limits(value: FloatArray, far: FloatArray) -> tuple[FloatArray, Float
 
 
 def _harmonic(n: FloatArray, d: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """``sum 1/(n - i)`` and ``sum 1/(n - i)**2`` over ``i = 0 .. d - 1``, for each pair of n and d.
-
-    Examples
-    --------
-    >>> [x.round(6).tolist() for x in _harmonic(np.array([3.0]), np.array([2.0]))]
-    [[0.833333], [0.361111]]
-    """
+    """``sum 1/(n - i)`` and ``sum 1/(n - i)**2`` over ``i = 0 .. d - 1``, for each pair of n and d."""
     first, second = d / n, d / n**2
     several = d > 1
     if several.any():
@@ -326,8 +322,4 @@ def cumulative_incidence(data: object, *, level: float = 0.95, **columns: str) -
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         factor = np.exp(z * error / -(value * np.log(value)))
         low, high = np.where(inside, value**factor, value), np.where(inside, value ** (1.0 / factor), value)
-    final = np.zeros(place.size, dtype=bool)
-    final[sets.offsets[1:][steps > 0] - 1] = True
-    status = np.full(lives.n_groups, "ok", dtype=object)
-    status[sets.codes[(survival == 0.0) & ~final]] = "collapsed"
-    return sets.curves("cumulative incidence", "Aalen-Johansen", (value, error, low, high), status, level)
+    return sets.curves("cumulative incidence", "Aalen-Johansen", (value, error, low, high), level, survival)
