@@ -1,8 +1,7 @@
 """Times between incidents in operating hours of each scope, and times to repair.
 
-A node's clock runs while it and its system are up. Its own outage resets the clock; an outage of its rack or system
-stops it without a reset. The clock of a rack runs while it and the system are up, that of the system between its own
-outages. For groups of nodes the clock runs while the system is up: while some nodes are repaired, others can be hit.
+A node's clock runs while it and its system are up; only its own outage resets it. That of a rack runs while it and the
+system are up, that of groups of nodes while the system is up: while some are repaired, others can be hit.
 """
 
 from __future__ import annotations
@@ -294,8 +293,8 @@ def _spans(
 ) -> dict[str, Any]:
     """Times between the own outages of places, in hours of their clocks, as fields of `ScopeIncidents`.
 
-    Outages are sorted by place and time, without overlap. `own` outages reset the clock, others stop it; a `failure`
-    ends a time as observed. Of each place: when it was watched, and whether it was new at the start (`age_known`).
+    Outages are sorted, without overlap. `own` ones reset the clock, others stop it; a `failure` ends a time as
+    observed.
     """
     size = len(labels)
     sizes = np.bincount(code, minlength=size)

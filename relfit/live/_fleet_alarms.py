@@ -1,8 +1,7 @@
 """`fleet_alarms`: changes in a fleet, at a stated number of false alarms per year.
 
-Every detector goes through the log until now, day by day, with what was known on each day, and depends on the log
-alone: the same records give the same alarms, whatever rounds there were. The allowed number of false alarms per year is
-shared out between the detectors (`SHARES`), and within each between its parts (Bonferroni), in proportion to time.
+Every detector goes through the log day by day, with what was known on each day: the same records give the same alarms,
+whatever rounds there were. The false alarms allowed are shared out between detectors (`SHARES`) and their parts.
 """
 
 from __future__ import annotations
@@ -301,11 +300,7 @@ def bursts(log: FailureLog) -> list[Alarm]:
 
 
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
-    """Alarms of parts that may run short within their lead time, one part per failure.
-
-    The stock has by cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days); an
-    `ArgumentError` for anything else.
-    """
+    """Alarms of parts that may run short in their lead time, one part per failure; `stock` as for `fleet_alarms`."""
     out, now = [], log.window.end
     for name, value in stock.items():
         given = dict(value) if isinstance(value, Mapping) else {"parts": value}

@@ -60,23 +60,9 @@ class FleetStore:
 
     @classmethod
     def open(cls, url: str, fleet: str = "", *, password_env: str | None = None, read_only: bool = False) -> FleetStore:
-        """Open a store, create it where there is none, and bring it to the present version.
-
-        Parameters
-        ----------
-        url : str
-            A DuckDB file, or ``postgresql://user@host/database``.
-        fleet : str
-            Its name; a store of another fleet is refused.
-        password_env : str, optional
-            Environment variable that holds the password.
-        read_only : bool
-            Nothing is created or changed; with PostgreSQL a round may run meanwhile.
-
-        Raises
-        ------
-        RelfitError
-            When it cannot be opened, another round uses it, or it is of another fleet or a later version.
+        """Open a store, a DuckDB file or ``postgresql://user@host/database``; create it where there is none, and bring
+        it to the present version. A `RelfitError` when it cannot be opened, another round uses it, or it is of another
+        fleet or a later version. `read_only` changes nothing; with PostgreSQL a round may run meanwhile.
         """
         database = opened(str(url), password_env, read_only=read_only)
         try:
@@ -113,20 +99,12 @@ class FleetStore:
     def add(
         self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
     ) -> tuple[int, list[Gone]]:
-        """Store what a source gave, all of it or nothing.
+        """Store what a source gave, all of it or nothing; returns the number of new records, and what documents no
+        longer have.
 
         Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
-        back. Records that the source no longer holds stay as they were read.
-
-        Returns
-        -------
-        new, gone : int and list of Gone
-            Number of new records, and what documents no longer have.
-
-        Raises
-        ------
-        DataError
-            When what it gave must not be stored: durations, or the records that it gave before, of other systems.
+        back. Records that the source no longer holds stay as they were read. A `DataError` when what it gave must not
+        be stored: durations, or the records that it gave before, of other systems.
         """
         pieces, size, gone = pieces_of(source, fetched), self.size, list[Gone]()
         for _, log in pieces:

@@ -38,6 +38,7 @@ def test_fixed_share_by_hand():
 
 def test_without_scores_all_weigh_alike():
     assert fixed_share(np.zeros((4, 0)), 0.1).tolist() == [0.25] * 4
+    assert fixed_share(np.log([[0.5, 0.5], [0.25, 0.25]]), 0.0) == pytest.approx([0.8, 0.2])
 
 
 def test_one_that_was_wrong_for_years_can_be_right_again():

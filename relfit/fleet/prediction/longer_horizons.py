@@ -1,8 +1,7 @@
 """Predicted counts over a horizon that are nowhere below those over a shorter one.
 
 Each horizon weighs the predictors by their past errors over its own length, so after a storm the lower limit of ninety
-days might be below that of thirty. The counts of a longer time include those of a shorter one: at each probability the
-quantile is the largest of those over the horizon and over shorter standard ones.
+days might be below that of thirty. At each probability the quantile is the largest of both.
 """
 
 from __future__ import annotations
@@ -20,13 +19,7 @@ _STANDARD = (7 * 24.0, 30 * 24.0, 90 * 24.0, 365 * 24.0)  # hours; the same what
 
 @dataclass(frozen=True, eq=False)
 class Cumulative(Prediction):
-    """A predicted count that is at least that of each shorter horizon.
-
-    Attributes
-    ----------
-    shorter : tuple of Prediction
-        Over shorter horizons; the other attributes are those over the horizon itself.
-    """
+    """A predicted count that is at least that of each shorter horizon; the other attributes are its own."""
 
     shorter: tuple[Prediction, ...]
 

@@ -1,10 +1,8 @@
 """Predictors weighted by their past predictions, and mixed, for counts and for shares.
 
-Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty of the level, and its
-movement over the horizon. Its score is the log density of the outcome in the next ten days and over the horizon.
-Weights follow the scores; a small share returns to all predictors, so that one that was wrong for years can recover
-(fixed share, Herbster and Warmuth 1998: the loss is that of the best sequence of predictors, plus a term that grows
-only with the number of its changes).
+Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty and movement of the
+level. Its score is the log density of the outcome in the next ten days and over the horizon. A small share of the
+weights returns to all, so that one that was wrong for years can recover (fixed share, Herbster and Warmuth 1998).
 """
 
 from __future__ import annotations
@@ -236,14 +234,8 @@ def mix(
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
-    """Weights of the components after log scores in turn, shape (components, scores); fixed share.
-
-    After each score a share `back` of the weights returns to the first ones: `prior`, equal by default.
-
-    Examples
-    --------
-    >>> fixed_share(np.log([[0.5, 0.5], [0.25, 0.25]]), 0.0).round(2).tolist()
-    [0.8, 0.2]
+    """Weights of the components after log scores in turn, shape (components, scores); after each a share `back` of them
+    returns to the first ones: `prior`, equal by default.
     """
     first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
     return np.asarray(_weights_after(np.exp(scores - scores.max(axis=0, initial=-np.inf)).T, back, first))

@@ -1,8 +1,6 @@
-"""Current failure rates of racks and causes relative to the mean.
+"""Current failure rates of racks and causes: the common rate times multiples with a gamma prior around one.
 
-Each part has the common rate times a multiple with a gamma prior around one; older failures of a part count less. The
-variance between parts, and how fast they change, are weighted by how well the next step of all parts was predicted (as
-in `relfit.fleet.prediction.mixing`).
+The variance between parts, and how fast they change, are weighted by how well the next step of all was predicted.
 """
 
 from __future__ import annotations

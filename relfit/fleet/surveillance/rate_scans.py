@@ -1,9 +1,8 @@
 """Rates that changed: daily counts of many parts, with each window that ends today compared with the year before it.
 
-Windows of one day to sixteen weeks are compared with the 365 days before them (a generalised likelihood-ratio scan over
-the time of the change). The expected count is gamma-Poisson: its variance includes the uncertainty of the past rate and
-the past scatter of days, weeks and months. An increase in the rest of the system, over the year or the last eight weeks
-before the window, is not attributed to a part.
+A generalised likelihood-ratio scan over the time of the change. The expected count is gamma-Poisson, from the
+uncertainty of the past rate and the past scatter of days, weeks and months. An increase in the rest of the system, over
+the year or the last eight weeks before the window, is not attributed to a part.
 """
 
 from __future__ import annotations
@@ -119,6 +118,7 @@ def scan_rates(
     scatter = _scatter(own)
     before = None if prior is None else _Past.of(*(np.broadcast_to(each, counts.shape) for each in prior))
     others = None if rest is None else _Past.of(*rest)
+    # a rest whose rate has fallen, as a batch's after its first months, first exceeds that of its last weeks
     of_others = None if others is None else {days: _scatter(others, days) for days in (REFERENCE, LEAST_REFERENCE)}
     seen_since = _seen_since(counts if rest is None else counts + rest[0])
 
@@ -233,11 +233,7 @@ def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice, ref
 def _excuse(
     others: _Past, reference: int, scatter: list[FloatArray], t: IntArray, window: int, rows: slice
 ) -> FloatArray:
-    """Factor by which the rest of the system has significantly increased in the window, else 1.
-
-    A rest whose rate has fallen, as that of a batch after its first months, is above its rate of the last weeks long
-    before it is above that of the year.
-    """
+    """Factor by which the rest of the system has significantly increased in the window over the `reference`, else 1."""
     seen, units, past, past_units = others.window(t, window, rows, reference)
     mean = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
     spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window, rows, reference)))

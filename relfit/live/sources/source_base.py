@@ -24,21 +24,7 @@ _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
 
 
 class SourceError(RelfitError):
-    """A source could not be fetched: refused, too slow, cut short, of another form.
-
-    Parameters
-    ----------
-    what : str
-        In one sentence without a full stop.
-    remedy : str, optional
-    fetched : Fetched, optional
-        Records that were fetched all the same, which are stored.
-
-    Examples
-    --------
-    >>> str(SourceError("the server refused", remedy="is it up?"))
-    'the server refused; is it up?'
-    """
+    """A source could not be fetched: refused, too slow, cut short, of another form; `fetched` is stored anyway."""
 
     def __init__(self, what: str, *, remedy: str | None = None, fetched: Fetched | None = None) -> None:
         super().__init__(what, remedy=remedy)
@@ -109,24 +95,12 @@ class SourceBase(Model):
         return {"fingerprint": hashlib.sha256(b"".join(data)).hexdigest()[:16], "settings": settings}
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """New records since `cursor`, which is empty in the first round; `now` is the time of the round.
-
-        Raises
-        ------
-        RelfitError
-            When the source could not be fetched.
-        """
+        """New records since `cursor`, empty in the first round; a `RelfitError` when they could not be fetched."""
         raise NotImplementedError
 
 
 def password_from(variable: str | None) -> str | None:
-    """The password that an environment variable holds; None where no variable is named.
-
-    Raises
-    ------
-    SourceError
-        When it is not set.
-    """
+    """The password that an environment variable holds; None where none is named, a `SourceError` when it is not set."""
     if variable is not None and variable not in os.environ:
         raise SourceError(f"the environment variable {variable} is not set", remedy="set it to the password")
     return None if variable is None else os.environ[variable]
