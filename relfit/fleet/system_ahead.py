@@ -196,7 +196,7 @@ class SystemAhead:
         out = []
         for mixture, value, factor in zip(mixtures, values.tolist(), factors.tolist(), strict=True):
             own = mixture.times(factor) if factor >= _LEAST_FACTOR else mixture
-            out.append(Coming(value, own.draw(size, rng)[1], own.quantile))
+            out.append(Coming(value, own.draw(size, rng), own.quantile))
         return out
 
     def _of_cause(self, mine: BoolArray, value: FloatArray, hours: float) -> Prediction:
@@ -244,7 +244,7 @@ class SystemAhead:
         series = (self.incidents, self.records, self.repair_hours)
         mixtures = [self.mixture(value, hours) for value in series]
         order = rng.permutation(size)
-        drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
+        drawn = [np.sort(mixture.draw(size, rng))[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
         incidents, records, sums = mixtures
         lasting, past = records.expected * mean_repair, self.repairs[1]

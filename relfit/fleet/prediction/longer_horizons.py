@@ -41,11 +41,13 @@ class Cumulative(Prediction):
         sums = super().of_sizes(mean, square)
         return Cumulative(**{**vars(sums), "shorter": tuple(one.of_sizes(mean, square) for one in self.shorter)})
 
-    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random levels and outcomes of shape (size,), raised in order to those over shorter horizons."""
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random counts, shape (size,), raised to the largest of those over shorter horizons at the same rank."""
         drawn = super().draw(size, rng)
         others = [one.draw(size, own) for one, own in zip(self.shorter, rng.spawn(len(self.shorter)), strict=True)]
-        return _raised(drawn[0], [each[0] for each in others]), _raised(drawn[1], [each[1] for each in others])
+        raised, order = np.empty_like(drawn), np.argsort(drawn, kind="stable")
+        raised[order] = np.maximum(drawn[order], np.maximum.reduce([np.sort(one) for one in others]))
+        return raised
 
 
 def cumulative(over: Callable[[float], Prediction], hours: float) -> Prediction:
@@ -68,12 +70,3 @@ def cumulative(over: Callable[[float], Prediction], hours: float) -> Prediction:
     """
     own, shorter = over(hours), tuple(over(standard) for standard in _STANDARD if standard < hours)
     return Cumulative(**vars(own), shorter=shorter) if shorter else own
-
-
-def _raised(values: FloatArray, others: list[FloatArray]) -> FloatArray:
-    """Values, raised to the largest of the other samples' values at the same rank."""
-    least = np.maximum.reduce([np.sort(one) for one in others])
-    raised = np.empty_like(values)
-    order = np.argsort(values, kind="stable")
-    raised[order] = np.maximum(values[order], least)
-    return raised

@@ -139,18 +139,14 @@ class Prediction:
             return low
         return float(optimize.brentq(beyond, low, high, xtol=1e-15)) if beyond(high) > 0.0 else high
 
-    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random levels (means of the outcome) and random outcomes with them, both of shape (size,)."""
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random counts, shape (size,)."""
         row = rng.choice(self.weight.size, size, p=self.weight)
         mean, variance, of_level = self.mean[row], self.variance[row], self.of_level[row]
-        if self.shares:
-            level = mean + np.sqrt(of_level) * rng.standard_normal(size)
-            seen = level + np.sqrt(variance - of_level) * rng.standard_normal(size)
-            return np.clip(level, 0.0, 1.0), np.clip(seen, 0.0, 1.0)
         level = _gamma(mean, of_level, rng)
         # scatter beyond the level is proportional to it
         beyond = np.maximum(variance - of_level - mean, 0.0) * level / np.maximum(mean, 1e-12)
-        return level, rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
+        return rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
 
 
 def distribution_of_counts(mean: float, variance: float) -> Prediction:
