@@ -240,17 +240,8 @@ def hostlist(names: Iterable[str]) -> str:
         if len(values) == 1:
             plain.append(f"{prefix}{values[0]:0{width}d}")
             continue
-        runs = _runs(sorted(values))
-        shown = [f"{a:0{width}d}" if a == b else f"{a:0{width}d}-{b:0{width}d}" for a, b in runs]
+        each = np.sort(values)
+        runs = np.split(each, np.flatnonzero(np.diff(each) > 1) + 1)
+        shown = ["-".join(f"{value:0{width}d}" for value in dict.fromkeys((run[0], run[-1]))) for run in runs]
         parts.append(f"{prefix}[{','.join(shown)}]")
     return ",".join([*parts, *sorted(plain)])
-
-
-def _runs(values: list[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for value in values:
-        if runs and value == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], value)
-        else:
-            runs.append((value, value))
-    return runs
