@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -41,6 +41,7 @@ class DrawnFleet:
     shape: FloatArray
     node: FloatArray  # shape (draws, nodes)
     central: bool
+    _of_nodes: dict[float, FloatArray] = field(default_factory=dict, init=False)  # their cumulative hazards, by hours
 
     @classmethod
     def centre(cls, model: FleetParts, code: int) -> DrawnFleet:
@@ -68,11 +69,6 @@ class DrawnFleet:
         shape = np.exp(centre[:, None] + error[:, None] * streams[2].standard_normal((len(SCOPES), size)))
         shape[0] = own[:, code]
         return cls(code, rate, shape, node, False)
-
-    @cached_property
-    def _of_nodes(self) -> dict[float, FloatArray]:
-        """Cumulative hazards of the nodes, by hours; shared by jobs of several sizes and placements."""
-        return {}
 
     @cached_property
     def _alike(self) -> bool:

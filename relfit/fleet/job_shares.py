@@ -7,7 +7,7 @@ The model adds the current rate of each scope. Both are weighted by how well the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -162,6 +162,8 @@ class Lately:
     log: FailureLog
     series: dict[str, dict[int, ScopeSeries]]  # incidents by scope (``any`` for all of them) and system
     horizon: float  # hours ahead that are predicted
+    _numbers: dict[str, tuple[IntArray, IntArray]] = field(default_factory=dict, init=False)
+    _shares: dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False)
 
     @cached_property
     def there(self) -> IntArray:
@@ -188,10 +190,6 @@ class Lately:
         """The nodes of each system with their outages."""
         return {nodes.system: nodes for nodes in NodeOutages.of(self.log)}
 
-    @cached_property
-    def _numbers(self) -> dict[str, tuple[IntArray, IntArray]]:
-        return {}
-
     def countable(self, code: int, system: str, size: int) -> int:
         """Nodes of the largest job, of at most `size`, that could start on most days lately."""
         if system not in self._numbers:
@@ -201,10 +199,6 @@ class Lately:
         watched, up = self._numbers[system]
         lately = up[watched >= size][-_LATELY:]
         return int(np.clip(np.quantile(lately, 1.0 - _MOST), 1, size)) if lately.size else size
-
-    @cached_property
-    def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
-        return {}
 
     def counted(
         self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,7 @@ class ScopeSeries:
     value: FloatArray  # incidents in each step
     units: FloatArray  # number of places watched
     levels: DiscountedLevels  # of the series, by predictor
+    _ahead: dict[float, Prediction] = field(default_factory=dict, init=False)  # by horizon
 
     def ahead(self, horizon: float) -> Prediction:
         """Predicted incidents over the next `horizon` hours, for the current number of places."""
@@ -38,10 +38,6 @@ class ScopeSeries:
             ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
             self._ahead[horizon] = mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
         return self._ahead[horizon]
-
-    @cached_property
-    def _ahead(self) -> dict[float, Prediction]:
-        return {}
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:

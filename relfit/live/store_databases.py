@@ -44,6 +44,10 @@ class Database(ABC):
         self.execute(sql, values)
         return list(self._cursor.fetchall())
 
+    def insert(self, name: str, *values: object) -> None:
+        """Add a row to a table."""
+        self.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(values))})", values)
+
     @abstractmethod
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
         """The rows of a query as a table; columns of `texts` are categorical."""

@@ -92,7 +92,7 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
         for name, value in (("version", str(len(STEPS))), ("fleet", fleet or about.get("fleet", ""))):
             if about.get(name) != value:
                 database.execute("DELETE FROM about WHERE name = ?", (name,))
-                database.execute("INSERT INTO about VALUES (?, ?)", (name, value))
+                database.insert("about", name, value)
 
 
 def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: str) -> pd.DataFrame:

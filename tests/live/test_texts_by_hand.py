@@ -13,7 +13,6 @@ from relfit.fleet.surveillance.rate_episodes import Windows, episodes
 from relfit.live.live_records import Alarm
 from relfit.live.prometheus_metrics import _labels, write_dashboard
 from relfit.live.slurm_actions import drains_of
-from relfit.live.sources import SourceError
 from relfit.live.sources.file_source import form_of
 from relfit.live.sources.prometheus_source import PrometheusSource
 from relfit.live.store_schema import unit_of
@@ -49,10 +48,6 @@ def test_a_query_of_prometheus_quotes_its_jobs() -> None:
     query = PrometheusSource(kind="prometheus", url="http://h", jobs=['a"b'], metric="up").query
     replaced = r"""up{job=~"a\"b"}, "relfit_node", "$1", "instance", "(.*?)(?::[0-9]+)?" """.strip()
     assert query == f"max by (relfit_node) (label_replace({replaced}))"
-
-
-def test_an_error_of_a_source_has_its_remedy() -> None:
-    assert str(SourceError("the server refused", remedy="is it up?")) == "the server refused; is it up?"
 
 
 def test_the_unit_that_a_record_names() -> None:

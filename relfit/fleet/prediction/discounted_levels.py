@@ -52,9 +52,7 @@ class DiscountedLevels:
     def steady(self) -> DiscountedLevels:
         """The level with an infinite half-life."""
         row = [len(HALF_LIVES) - 1]
-        return DiscountedLevels(
-            self.level[row], self.uncertain[row], self.wander[row], self.toward[row], self.within[row]
-        )
+        return DiscountedLevels(*(each[row] for each in vars(self).values()))
 
     def over(self, at: IntArray, steps: float) -> FloatArray:
         """Mean level over `steps` steps from each origin on, shape (predictors, origins)."""

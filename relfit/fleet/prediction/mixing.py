@@ -70,10 +70,7 @@ class Prediction:
         return max(square - float(self.weight @ self.mean) ** 2, 0.0)
 
     def variance_of_rate(self, chance: float = 1.0) -> float:
-        """Variance of the realised rate over the horizon: its level, and scatter beyond Poisson.
-
-        The Poisson part of the variance, `chance` times the mean, is left out.
-        """
+        """Variance of the realised rate over the horizon, without that of Poisson, `chance` times the mean."""
         square = float(self.weight @ (self.variance + self.mean**2))
         return max(square - self.expected**2 - chance * self.expected, self.variance_of_level)
 

@@ -24,7 +24,21 @@ _IN_URL = re.compile(r"^[\w+.-]+://[^/@\s]*:[^/@\s]+@")
 
 
 class SourceError(RelfitError):
-    """A source could not be fetched: refused, too slow, cut short, of another form; `fetched` is stored anyway."""
+    """A source could not be fetched: refused, too slow, cut short, of another form.
+
+    Parameters
+    ----------
+    what : str
+        In one sentence without a full stop.
+    remedy : str, optional
+    fetched : Fetched, optional
+        Records that were fetched all the same, which are stored.
+
+    Examples
+    --------
+    >>> str(SourceError("the server refused", remedy="is it up?"))
+    'the server refused; is it up?'
+    """
 
     def __init__(self, what: str, *, remedy: str | None = None, fetched: Fetched | None = None) -> None:
         super().__init__(what, remedy=remedy)
@@ -95,7 +109,13 @@ class SourceBase(Model):
         return {"fingerprint": hashlib.sha256(b"".join(data)).hexdigest()[:16], "settings": settings}
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
-        """New records since `cursor`, empty in the first round; a `RelfitError` when they could not be fetched."""
+        """New records since `cursor`, which is empty in the first round; `now` is the time of the round.
+
+        Raises
+        ------
+        RelfitError
+            When the source could not be fetched.
+        """
         raise NotImplementedError
 
 
