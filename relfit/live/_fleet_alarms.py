@@ -126,7 +126,8 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     budget = {name: share * allowed for name, share in SHARES.items()}
     out = [*rate_episodes(fleet, budget), *repair_episodes(fleet, budget["repair time"])]
     if log.question is None:  # otherwise the number of nodes without a failure is unknown
-        out += [*node_episodes(fleet, budget["node"]), *node_episodes(fleet, budget["repeat"], repeat=True)]
+        for repeat, name in ((False, "node"), (True, "repeat")):
+            out += node_episodes(fleet, budget[name], repeat=repeat)
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
@@ -190,7 +191,7 @@ def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         yield _of_windows(fleet, when, "repair time", name, said, evidence)
 
 
-def node_episodes(fleet: WatchedFleet, allowed: float, *, repeat: bool = False) -> Iterator[Episode]:
+def node_episodes(fleet: WatchedFleet, allowed: float, *, repeat: bool) -> Iterator[Episode]:
     """Alarms of nodes with more failures than the others, or that failed again from one cause after a repair."""
     for each in failed_repairs(fleet, allowed) if repeat else nodes_standing_out(fleet, allowed):
         node, lasts = _with_system(fleet, each.node), each.over >= fleet.steps.edges[-1]
