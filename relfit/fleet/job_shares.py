@@ -46,10 +46,10 @@ def interrupted_shares(
     placement: str,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Share of jobs interrupted by an outage, shape (sizes, lengths, starts); NaN where too few nodes are up. Hours.
+    """Share of jobs interrupted by an outage, shape (sizes, lengths, starts); NaN where too few nodes are up.
 
     Of every run of consecutive nodes that are up (``packed``), every set of them (``random``), or four per start
-    (``spread``). Nodes that leave within a length before they fail do not count for it.
+    (``spread``). Nodes that leave within a length before they fail do not count for it. Starts and lengths are hours.
     """
     if placement == "spread":
         seed = rng.integers(2**63)

@@ -299,7 +299,7 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
 
 
 def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: FloatArray) -> list[Future]:
-    """Incidents (`joint` per record), records and hours of repair (`longer` each than the mean) of each part."""
+    """Incidents (`joint` per record), records and hours of repair (`longer` times the mean each) of each part."""
     if len(parts) == 1:
         return [total]
     _, records, repairs = total

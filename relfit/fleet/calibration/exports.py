@@ -46,11 +46,11 @@ AIRESIM_KEYS = (
 def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """The parameters in AIReSim's names and units: minutes, and failures per minute.
 
-    A good server fails at the rate r, a bad one at r (1 + m), so that the mean over all is that of single nodes
-    (``mtbf.node``, else ``mtbf.outage``). AIReSim's repairs make a bad server good unless they fail; in a log bad nodes
-    stay bad, so both kinds always fail. Every repair begins with the automatic one, so the manual one takes the
-    difference between slow and quick. Times are exponential: AIReSim redraws all at each restart, which changes any
-    other rate.
+    A good server fails at the rate r, a bad one at r (1 + m), with a factor of 1 + m, so that the mean over all is that
+    of single nodes (``mtbf.node``, else ``mtbf.outage``). AIReSim's repairs make a bad server good unless they fail; in
+    a log bad nodes stay bad, so both kinds always fail. Every repair begins with the automatic one, so the manual one
+    takes the difference between slow and quick; their mean is that of a node. Times are exponential: AIReSim redraws
+    all at each restart, which changes any other rate.
     """
     failures = FailuresByScope.of_parameters(parameters)
     mtbf = failures.node.mtbf

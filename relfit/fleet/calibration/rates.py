@@ -59,7 +59,7 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
 
 
 def rates_of_log(model: FleetModel, level: float) -> Rates:
-    """Mean times between failures of every scope: operating hours over incidents, but of those that began while the
+    """Mean times between failures of every scope: operating hours over incidents, without those that began while the
     system was down, which interrupt no job and count in ``any`` only.
     """
     log, span = model.period.log, model.hours
