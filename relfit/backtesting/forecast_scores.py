@@ -108,7 +108,7 @@ class ForecastScores:
         for (origin, hours), pairs in sorted(self._mixtures.items(), key=lambda item: item[0]):
             if len(pairs) < 2:
                 continue
-            drawn = np.sort(np.sum([mixture.draw(_DRAWS, rng)[1] for _, mixture in pairs], axis=0))
+            drawn = np.sort(np.sum([mixture.draw(_DRAWS, rng) for _, mixture in pairs], axis=0))
             low, high = np.quantile(drawn, self._tails, method="inverted_cdf")
             at = np.sort(np.concatenate([past.at for past, _ in pairs]))
             seen = int(sum(past.seen(origin, hours) for past, _ in pairs))

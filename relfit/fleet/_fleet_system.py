@@ -43,10 +43,8 @@ def system_of(model: FleetParts, nodes: IntArray, ages: FloatArray, **options: A
 
 
 def ages_now(model: FleetParts) -> FloatArray:
-    """Hours of operation since each node's last failure, at the end of the period; shape (nodes,).
-
-    A node that never failed, and may have failed before it was watched, gets the age at which its hazard equals the
-    expected one: that of stationary renewals given the time watched.
+    """Operating hours since each node's last failure, shape (nodes,); of one that never failed since it was watched,
+    and may have before: the age at which its hazard is that of stationary renewals.
     """
     now = model.standing
     shape = model.renewals["node"].shape[model.places.system, 1]

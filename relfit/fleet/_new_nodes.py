@@ -28,11 +28,8 @@ def renewals_of(
 ) -> tuple[ScopeIncidents, RenewalModels]:
     """Renewal models of a scope by system, and the scope with those ages at its start that its failures support.
 
-    An inventory says that nodes were new; where nodes age, their failures test it. Times to the first failure: the
-    likelihood of the best of the three renewal models is at most 20 times higher for nodes in steady state (in use
-    before the inventory says, or with a first time that was not logged in full). Failures along time: the counts in
-    eight equal parts of the log agree with the ages. Nodes that fail either test are taken to be in steady state, and
-    the rate is the counted one.
+    New nodes are taken to be in steady state, at the counted rate, where that makes their times to the first failure
+    more than 20 times as likely, or where failures in eight equal parts of the log contradict their ages.
     """
     fits = _fitted(scope, n_systems, level, n_resamples)
     denied = _denied(scope, fits, log, joined, level)
@@ -68,9 +65,8 @@ def _denied(scope: ScopeIncidents, fits: RenewalModels, log: FailureLog, joined:
 def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> FloatArray:
     """p-value of the counts of failures along time in each system, shape (systems,): NaN without failures.
 
-    In each part of the log the expected count is proportional to the hours in operation plus the increase of the
-    expected residual hours (`relfit.fleet.scope_rates`). The chi-square statistic of all parts allows for the scatter
-    of renewals.
+    The expected count of a part is proportional to its hours in operation plus the increase of the expected residual
+    hours (`relfit.fleet.scope_rates`). The chi-square statistic allows for the scatter of renewals.
     """
     size = fits.shape.shape[0]
     rates = rates_of(scope, fits, size)
@@ -96,10 +92,7 @@ def _along_time(scope: ScopeIncidents, clocks: Clocks, fits: RenewalModels) -> F
 
 
 def explained_by_ages(log: FailureLog, points: ChangePoints, joined: Incidents) -> bool:
-    """Whether one renewal model of nodes, some of them new, agrees with the failures of all periods of one system.
-
-    If young nodes fail more often, the rate of a log falls without any other change.
-    """
+    """Whether one renewal model of nodes, some of them new, agrees with the failures of all periods of one system."""
     new = log.population["entered_known"] & (log.population["entered"] < points.periods[-1].start)
     if not new.any():
         return False

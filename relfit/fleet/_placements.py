@@ -60,9 +60,8 @@ class Placements:
     ) -> tuple[FloatArray, FloatArray]:
         """Share of a scope's incidents that hit a job at each placement, and the share of time that it is all up.
 
-        Both have shape (placements,), from a sample of incidents and instants that fits into memory. An incident at a
-        placement with nodes already down interrupts no job; it counts only where all nodes were never up together.
-        `origin` is the start of the window, in nanoseconds.
+        Sampled, shape (placements,). An incident at a placement with nodes already down interrupts no job; it counts
+        only where all nodes were never up together. `origin` is the window's start, nanoseconds.
         """
         most = int(np.clip(_CELLS // max(watched.n_groups, self.members.nnz // 16, 1), 20, _INSTANTS))
         often = self.up_at(watched, _evenly(watched, most)).mean(axis=1)

@@ -1,7 +1,6 @@
 """Files for Slurm from a log: weights, features and a drain list, to review before use.
 
-Names come from a log, so they are data: a name that is no plain host name is never written into a file that a shell or
-Slurm reads, and reasons consist of letters, digits and a few signs.
+Names come from a log: one that is no plain host name never gets into a file that a shell or Slurm reads.
 """
 
 from __future__ import annotations
@@ -225,13 +224,7 @@ def _joined(lines: list[str]) -> str:
 
 
 def hostlist(names: Iterable[str]) -> str:
-    """Host names as a Slurm host list, with runs of numbers of equal length in brackets; an `ArgumentError` for others.
-
-    Examples
-    --------
-    >>> hostlist(["n001", "n002", "n003", "n010", "login", "c1-n2"])
-    'n[001-003,010],c1-n2,login'
-    """
+    """Host names as a Slurm host list, as ``n[001-003,010],login``; an `ArgumentError` for other names."""
     plain: list[str] = []
     numbered: dict[tuple[str, int], list[int]] = {}
     for name in dict.fromkeys(names):
@@ -247,17 +240,8 @@ def hostlist(names: Iterable[str]) -> str:
         if len(values) == 1:
             plain.append(f"{prefix}{values[0]:0{width}d}")
             continue
-        runs = _runs(sorted(values))
-        shown = [f"{a:0{width}d}" if a == b else f"{a:0{width}d}-{b:0{width}d}" for a, b in runs]
+        each = np.sort(values)
+        runs = np.split(each, np.flatnonzero(np.diff(each) > 1) + 1)
+        shown = ["-".join(f"{value:0{width}d}" for value in dict.fromkeys((run[0], run[-1]))) for run in runs]
         parts.append(f"{prefix}[{','.join(shown)}]")
     return ",".join([*parts, *sorted(plain)])
-
-
-def _runs(values: list[int]) -> list[tuple[int, int]]:
-    runs: list[tuple[int, int]] = []
-    for value in values:
-        if runs and value == runs[-1][1] + 1:
-            runs[-1] = (runs[-1][0], value)
-        else:
-            runs.append((value, value))
-    return runs

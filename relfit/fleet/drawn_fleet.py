@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -19,16 +19,12 @@ KEPT = 1_000_000  # of them that are cached
 
 @dataclass(frozen=True, eq=False)
 class PlacedJob:
-    """Placements of a job, with the rack incidents and the share of group incidents that hit each of them.
-
-    ``racks`` is the expected number of hits if each rack has one incident. ``often`` is the share of time in which all
-    nodes of a placement are up: jobs start there in proportion.
-    """
+    """Placements of a job, with the rack incidents and the share of group incidents that hit each of them."""
 
     where: Placements
-    racks: FloatArray
+    racks: FloatArray  # expected number of hits if each rack has one incident
     groups: FloatArray
-    often: FloatArray
+    often: FloatArray  # share of time in which all nodes of a placement are up: jobs start there in proportion
 
     def mean(self, values: FloatArray) -> FloatArray:
         """Mean of values of shape (placements, draws) over placements, weighted by how often jobs start there."""
@@ -38,16 +34,14 @@ class PlacedJob:
 
 @dataclass(frozen=True, eq=False)
 class DrawnFleet:
-    """Draws of the rates, shapes and node rates of one system.
-
-    ``rate`` and ``shape`` have shape (scopes, draws), ``node`` (draws, nodes). Rates are per operating hour.
-    """
+    """Draws of the rates (per operating hour), shapes and node rates of one system."""
 
     system: int
-    rate: FloatArray
+    rate: FloatArray  # as the shape, (scopes, draws)
     shape: FloatArray
-    node: FloatArray
+    node: FloatArray  # shape (draws, nodes)
     central: bool
+    _of_nodes: dict[float, FloatArray] = field(default_factory=dict, init=False)  # their cumulative hazards, by hours
 
     @classmethod
     def centre(cls, model: FleetParts, code: int) -> DrawnFleet:
@@ -75,11 +69,6 @@ class DrawnFleet:
         shape = np.exp(centre[:, None] + error[:, None] * streams[2].standard_normal((len(SCOPES), size)))
         shape[0] = own[:, code]
         return cls(code, rate, shape, node, False)
-
-    @cached_property
-    def _of_nodes(self) -> dict[float, FloatArray]:
-        """Cumulative hazards of the nodes, by hours; shared by jobs of several sizes and placements."""
-        return {}
 
     @cached_property
     def _alike(self) -> bool:

@@ -149,10 +149,7 @@ class FleetParts:
         return rate[:, system] * multiplier, shape
 
     def _normalised(self, rates: FloatArray) -> FloatArray:
-        """Rates of nodes, shape (draws, nodes), relative to the mean of their system.
-
-        The mean is weighted by hours in the period, or, for now, taken over the nodes present.
-        """
+        """Rates of nodes, (draws, nodes), over their system's mean: by hours in the period, or of nodes present now."""
         hours, system = self.by_scope["node"].hours, self.places.system
         weight = hours if self.multiples is None else self.standing.present.astype(np.float64)
         size = len(self.places.systems)

@@ -34,56 +34,27 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class ScopeIncidents:
-    """The incidents of one scope.
+    """The incidents of one scope: ``node``, ``rack``, ``group`` or ``system``.
 
-    Attributes
-    ----------
-    name : str
-        ``node``, ``rack``, ``group`` or ``system``.
-    lives : LifeData
-        Times between incidents of each place in hours of its clock, one group per place (node, rack or system).
-    clock : ndarray, shape (lives, 2)
-        Start and end of each time in `lives`, in hours that its system had been up.
-    system : ndarray of int, shape (places,)
-        System of each place.
-    count : ndarray of int, shape (places,)
-        Incidents that began under observation while the place was up. An incident that begins during an outage of the
-        whole system interrupts no job; it only ends a time. Incidents at the very end of the one before are counted
-        but not in `lives`.
-    hours : ndarray, shape (places,)
-        Hours that each place's clock ran.
-    age : ndarray, shape (places,)
-        Hours on the clock since its last incident, or since it was first watched.
-    since_start : ndarray of bool, shape (places,)
-        Whether it had no incident under observation, so that the age is a lower limit unless it was new.
-    start_age : ndarray, shape (places,)
-        Age when it was first watched: zero if new, NaN if unknown.
-    repairs : LifeData
-        Durations of the incidents, one group per system.
-    incident_of, node_of : ndarray of int, shape (hits,)
-        Incident, numbered from 0 within the scope, and position of each node hit; empty for scope ``node``.
-    at_risk : ndarray of int, shape (incidents,)
-        Nodes of its rack, or of its system, that were watched and up when it began; empty for scope ``node``.
-    system_of_incident : ndarray of int, shape (incidents,)
-    instants : ndarray, shape (incidents,)
-        When the incidents began, in hours since the start of the window.
+    An incident that begins during an outage of the whole system interrupts no job: it only ends a time and does not
+    count. Incidents at the very end of the one before count, but are not in `lives`.
     """
 
     name: str
-    lives: LifeData
-    clock: FloatArray
-    system: IntArray
-    count: IntArray
-    hours: FloatArray
-    age: FloatArray
-    since_start: BoolArray
-    start_age: FloatArray
-    repairs: LifeData
-    incident_of: IntArray
-    node_of: IntArray
-    at_risk: IntArray
+    lives: LifeData  # times between incidents in hours of the clock, one group per place (node, rack or system)
+    clock: FloatArray  # start and end of each time in `lives`, in hours that its system had been up, shape (lives, 2)
+    system: IntArray  # of each place, as the next five
+    count: IntArray  # incidents that began under observation while the place was up
+    hours: FloatArray  # that the clock ran
+    age: FloatArray  # hours on the clock since the last incident, or since the place was first watched
+    since_start: BoolArray  # no incident was observed: the age is a lower limit unless the place was new
+    start_age: FloatArray  # when it was first watched: zero if new, NaN if unknown
+    repairs: LifeData  # durations of the incidents, one group per system
+    incident_of: IntArray  # of each node hit: incident, numbered from 0 within the scope; empty for scope ``node``
+    node_of: IntArray  # and the node's position
+    at_risk: IntArray  # nodes of each incident's rack or system watched and up when it began; empty for scope ``node``
     system_of_incident: IntArray
-    instants: FloatArray
+    instants: FloatArray  # when each incident began, in hours since the start of the window
 
     def of_unknown_age(self, systems: BoolArray) -> ScopeIncidents:
         """The same, with the start ages of the places of these systems (mask of shape (systems,)) unknown."""

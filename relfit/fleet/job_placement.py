@@ -19,10 +19,7 @@ _CELLS_AT_ONCE = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class NodeOutages:
-    """The nodes of one system with all outages that take them down, in hours from the start of the log.
-
-    Nodes are in natural order, rack by rack where the log names racks: packed jobs take consecutive ones.
-    """
+    """The nodes of one system, rack by rack, with all outages that take them down, in hours of the log."""
 
     system: str
     labels: pd.Index  # (system, node)
@@ -80,9 +77,8 @@ class NodeOutages:
         return watched, np.where(down, 0, watched - begun(self.start) + begun(self.end))
 
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Nodes up and watched for `horizon` hours or until they fail, their ages, and hours to their next outages.
-
-        All have shape (instants, nodes). Age counts from the node's own last outage.
+        """Nodes up and watched for `horizon` hours or until they fail, their ages since the own last outage, and hours
+        to the next ones; all of shape (instants, nodes).
         """
         t = instants[:, None]
         before = np.empty((instants.size, self.labels.size), dtype=np.int64)
@@ -126,21 +122,11 @@ def _begun(start: np.ndarray, offsets: np.ndarray, instants: np.ndarray, order: 
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """Jobs of one placement; a job of size k has the first k nodes of its row.
+    """Jobs of one placement, shape (jobs, largest size); a job of size k has the first k nodes of its row."""
 
-    Attributes
-    ----------
-    nodes : ndarray of int, shape (jobs, largest size)
-        Positions in the system; -1 if fewer were up.
-    age : ndarray of float, shape (jobs, largest size)
-        Hours since each node's last outage.
-    ends : ndarray of float, shape (jobs, largest size)
-        Hours until an outage of one of the first k nodes; infinite if there is none.
-    """
-
-    nodes: npt.NDArray[np.int32]
-    age: FloatArray
-    ends: FloatArray
+    nodes: npt.NDArray[np.int32]  # positions in the system; -1 if fewer were up
+    age: FloatArray  # hours since each node's last outage
+    ends: FloatArray  # hours until an outage of one of the first k nodes; infinite if there is none
 
 
 def place(

@@ -1,14 +1,13 @@
 """The share of jobs that outages will interrupt, predicted from past shares and from the model of the fleet.
 
-For each day of the log, the share of all possible jobs of a size and length that met an outage is counted; that
-includes failures that come together or in turn, as jobs meet them. The model adds the current rate of incidents of each
-scope. Both predict the share over the horizon, weighted by how well they would have predicted it in the past.
+The share of all possible jobs that met an outage is counted for each day, with failures that come together or in turn.
+The model adds the current rate of each scope. Both are weighted by how well they would have predicted the past.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -49,9 +48,8 @@ def interrupted_shares(
 ) -> FloatArray:
     """Share of jobs interrupted by an outage, shape (sizes, lengths, starts); NaN where too few nodes are up.
 
-    All possible jobs count: every run of consecutive nodes that are up (``packed``), or every set of them
-    (``random``); for ``spread`` a sample of four per start, the same for each length. Nodes that leave within a length
-    before they fail do not count for it, whatever the other lengths. Starts and lengths are hours.
+    Of every run of consecutive nodes that are up (``packed``), every set of them (``random``), or four per start
+    (``spread``). Nodes that leave within a length before they fail do not count for it. Starts and lengths are hours.
     """
     if placement == "spread":
         seed = rng.integers(2**63)
@@ -98,9 +96,8 @@ def _counted(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Counts at each instant: nodes up that fail within each length, runs of each size without a failure, nodes up.
 
-    Shapes (lengths, instants), (sizes, lengths, instants), (lengths, instants); `order` sorts the instants. If n nodes
-    stand between two that fail, they make ``n - size + 1`` runs without a failure. Nodes that leave within a length
-    before they fail are not up for it.
+    Shapes (lengths, instants), (sizes, lengths, instants), (lengths, instants); `order` sorts the instants. n nodes
+    between two that fail make ``n - size + 1`` runs without a failure.
     """
     hits = np.zeros((lengths.size, instants.size), dtype=np.int64)
     spared = np.zeros((sizes.size, lengths.size, instants.size), dtype=np.int64)
@@ -165,6 +162,8 @@ class Lately:
     log: FailureLog
     series: dict[str, dict[int, ScopeSeries]]  # incidents by scope (``any`` for all of them) and system
     horizon: float  # hours ahead that are predicted
+    _numbers: dict[str, tuple[IntArray, IntArray]] = field(default_factory=dict, init=False)
+    _shares: dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False)
 
     @cached_property
     def there(self) -> IntArray:
@@ -191,15 +190,8 @@ class Lately:
         """The nodes of each system with their outages."""
         return {nodes.system: nodes for nodes in NodeOutages.of(self.log)}
 
-    @cached_property
-    def _numbers(self) -> dict[str, tuple[IntArray, IntArray]]:
-        return {}
-
     def countable(self, code: int, system: str, size: int) -> int:
-        """Nodes of the largest job, of at most `size`, that could start on most days lately.
-
-        Days on which all the nodes of a larger job are up are few, and not like the others.
-        """
+        """Nodes of the largest job, of at most `size`, that could start on most days lately."""
         if system not in self._numbers:
             edges = self.series[ANY][code].steps.edges[-_DAYS - 1 :]
             middle = 0.5 * (edges[1:] + edges[:-1]) - self.log.window.start.as_unit("ns").value
@@ -208,17 +200,10 @@ class Lately:
         lately = up[watched >= size][-_LATELY:]
         return int(np.clip(np.quantile(lately, 1.0 - _MOST), 1, size)) if lately.size else size
 
-    @cached_property
-    def _shares(self) -> dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]]:
-        return {}
-
     def counted(
         self, code: int, system: str, size: int, lengths: tuple[float, ...], placement: str
     ) -> list[tuple[FloatArray, FloatArray]]:
-        """Interrupted jobs and all jobs on each day of the log, one pair of arrays (days,) per length.
-
-        Each start counts as many jobs as fit on the system at once.
-        """
+        """Interrupted and all jobs, as many per start as fit at once, on each day of the log: two arrays per length."""
         self.count(code, system, (size,), lengths, placement)
         return [self._shares[system, size, length, placement] for length in lengths]
 
@@ -259,10 +244,8 @@ class Lately:
     def interrupted(
         self, code: int, value: FloatArray, number: FloatArray, hazards: dict[str, float], beside: int
     ) -> Prediction | None:
-        """The predicted share of interrupted jobs; None if fewer than 30 days had such jobs.
-
-        From the interrupted jobs and all jobs of each day, and the cumulative hazards of the job by scope, at the
-        current rates; `beside` such jobs fit on the system at once.
+        """The predicted share of interrupted jobs from those of each day and their hazards by scope at current rates;
+        None if fewer than 30 days had such jobs. `beside` of them fit on the system at once.
         """
         if (number > 0.0).sum() < _FEWEST:
             return None
@@ -299,9 +282,8 @@ class Lately:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Reliability, or time between interruptions, adjusted to the jobs of the log; as modelled if there are few.
 
-        Where all the nodes of the job are seldom up, the largest job that could start on half of the days is counted,
-        and the model tells how much larger the hazard of the job is: `spent` gives the cumulative hazard by scope over
-        some hours of a job on a number of nodes. The modelled estimate and limits have the shape of `at`.
+        Where all the nodes of the job are seldom up, the largest job that could start on half of the days is counted;
+        `spent` (the cumulative hazard by scope, from hours and nodes) tells how much larger that of the job is.
         """
         if name not in ("reliability.job", "mtbf.job") or system not in self.nodes:
             return modelled

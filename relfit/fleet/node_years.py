@@ -14,15 +14,7 @@ _WEEKS = HOURS_PER_YEAR / 168.0  # of a year
 
 
 def nodes_in_service(log: FailureLog, window: Window) -> tuple[float, float]:
-    """Nodes in service at the end of a log, and on average in a window; NaN where their number is not known.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> log = rf.datasets.load("white")
-    >>> nodes_in_service(log, log.window)
-    (512.0, 512.0)
-    """
+    """Nodes in service at the end of a log, and on average in a window; NaN where their number is not known."""
     watched = watched_of(log)
     if not watched.n_groups or log.question is not None or not window.hours > 0.0:
         return float("nan"), float("nan")
@@ -33,27 +25,14 @@ def nodes_in_service(log: FailureLog, window: Window) -> tuple[float, float]:
 
 
 def number_changed(now: float, before: float) -> bool:
-    """Whether the nodes in service changed by more than 10 %; not where their number is not known.
-
-    Examples
-    --------
-    >>> number_changed(540.0, 359.0), number_changed(540.0, 500.0), number_changed(float("nan"), float("nan"))
-    (True, False, False)
-    """
+    """Whether the nodes in service changed by more than 10 %; not where their number is not known."""
     return min(now, before) > 0.0 and max(now, before) > _CHANGED * min(now, before)
 
 
 def by_node_year(now: float, before: float, nodes: tuple[float, float], listed: int) -> str:
-    """In words, incidents per node-year now and then; empty where the nodes in service changed by 10 % or less.
+    """In words, incidents per node-year now and then, from incidents per week; empty where `number_changed` is false.
 
-    From incidents per week, the `nodes_in_service`, and the number of all nodes of the log.
-
-    Examples
-    --------
-    >>> by_node_year(35.2, 27.0, (540.0, 359.0), 600)
-    '; per node-year 3.4 now, 3.92 then, 540 of 600 nodes in service'
-    >>> by_node_year(35.2, 27.0, (540.0, 500.0), 600)
-    ''
+    `nodes` are the `nodes_in_service`, `listed` the number of all nodes of the log.
     """
     there, earlier = nodes
     if not number_changed(there, earlier):

@@ -47,14 +47,7 @@ def nodes_now(model: FleetParts, log: FailureLog | None) -> pd.DataFrame:
 
 
 def standing_out_lately(now: pd.DataFrame) -> str:
-    """The nodes of `nodes_now` that stand out lately but are not known to fail at twice the mean; empty without one.
-
-    Examples
-    --------
-    >>> row = {"system": "s", "node": "n7", "outlier": False, "lately": "8 failures in 60 days, others 0.7"}
-    >>> standing_out_lately(pd.DataFrame([row, {**row, "outlier": True}]))
-    '1 node stands out lately: n7 (8 failures in 60 days, others 0.7)'
-    """
+    """The nodes of `nodes_now` that stand out lately but are not known to fail at twice the mean; empty without one."""
     named = now[(now["lately"] != "") & ~now["outlier"]]
     if not len(named):
         return ""

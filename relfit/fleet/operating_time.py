@@ -1,8 +1,7 @@
 """Times between incidents in operating hours of each scope, and times to repair.
 
-A node's clock runs while it and its system are up. Its own outage resets the clock; an outage of its rack or system
-stops it without a reset. The clock of a rack runs while it and the system are up, that of the system between its own
-outages. For groups of nodes the clock runs while the system is up: while some nodes are repaired, others can be hit.
+A node's clock runs while it and its system are up; only its own outage resets it. That of a rack runs while it and the
+system are up, that of groups of nodes while the system is up: while some are repaired, others can be hit.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ import pandas as pd
 from relfit.analyses.screening import Incidents
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.ordering import alike
+from relfit.base.numeric.ragged import offsets_of
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.incident_scopes import SCOPES, Places, ScopeIncidents, Standing
 from relfit.log.lifedata import LifeData
@@ -144,15 +144,12 @@ class _ClockWork:
         of_outages = self.stopped, self.resumed, outages.code, self.own, self.failed
         watched = self.down.up(places.system, self.entered), self.down.up(places.system, self.left)
         spans = _spans(*of_outages, *watched, outages.entered_known, places.nodes)
-        mine = began & outages.end_known
-        mine[mine] = timed_repairs((ended - begun)[mine], self.step)
-        repairs = _repairs(ended[mine] - begun[mine], ~outages.end_cut[mine], by_node[mine], places.systems)
         none = np.zeros(0, np.int64)
         return ScopeIncidents(
             name="node",
             **spans,
             system=places.system,
-            repairs=repairs,
+            repairs=self._repairs(ended - begun, began & outages.end_known, outages.end_cut, by_node),
             incident_of=none,
             node_of=none,
             at_risk=none,
@@ -196,20 +193,25 @@ class _ClockWork:
         watched = clock(place_system, entered), clock(place_system, left)
         known, own = np.zeros(len(labels), np.bool_), np.ones(code.size, np.bool_)
         spans = _spans(first, last, code, own, fresh, *watched, known, labels)
-        done = self.end_known[mine]
-        done[done] = timed_repairs((ended - begun)[done], self.step)
-        repairs = _repairs((ended - begun)[done], ~self.end_cut[mine][done], system[done], places.systems)
         return ScopeIncidents(
             name=name,
             **spans,
             system=place_system,
-            repairs=repairs,
+            repairs=self._repairs(ended - begun, self.end_known[mine], self.end_cut[mine], system),
             incident_of=incident,
             node_of=node,
             at_risk=self._at_risk(places.rack if name == "rack" else places.system, place, begun),
             system_of_incident=system,
             instants=begun,
         )
+
+    def _repairs(self, hours: FloatArray, end_known: BoolArray, end_cut: BoolArray, system: IntArray) -> LifeData:
+        """Durations of outages, one group per system."""
+        done = np.flatnonzero(end_known)
+        done = done[timed_repairs(hours[done], self.step)]
+        done, systems = done[np.argsort(system[done], kind="stable")], self.places.systems
+        offsets = offsets_of(np.bincount(system[done], minlength=len(systems)))
+        return LifeData(hours[done], ~end_cut[done], offsets, systems.rename("system"), "ttr")
 
     def _at_risk(self, place_of_node: IntArray, place: IntArray, at: FloatArray) -> IntArray:
         """Number of nodes of each place that were watched and up just before each instant, shape (instants,)."""
@@ -240,12 +242,6 @@ def _codes_in(labels: pd.Index, values: pd.Series) -> IntArray:
     kinds = values.astype("category").cat
     places = np.append(labels.get_indexer(pd.Index(kinds.categories.astype(object))), -1)
     return np.asarray(places[kinds.codes], dtype=np.int64)
-
-
-def _repairs(hours: FloatArray, observed: BoolArray, system: IntArray, systems: pd.Index) -> LifeData:
-    order = np.argsort(system, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(system, minlength=len(systems)))]).astype(np.int64)
-    return LifeData(hours[order], observed[order], offsets, systems.rename("system"), "ttr")
 
 
 class _SystemDown:
@@ -294,8 +290,8 @@ def _spans(
 ) -> dict[str, Any]:
     """Times between the own outages of places, in hours of their clocks, as fields of `ScopeIncidents`.
 
-    Outages are sorted by place and time, without overlap. `own` outages reset the clock, others stop it; a `failure`
-    ends a time as observed. Of each place: when it was watched, and whether it was new at the start (`age_known`).
+    Outages are sorted, without overlap. `own` ones reset the clock, others stop it; a `failure` ends a time as
+    observed.
     """
     size = len(labels)
     sizes = np.bincount(code, minlength=size)
@@ -318,7 +314,7 @@ def _spans(
     went_on = np.zeros(place.size, np.bool_)
     went_on[last] = True
     positive = length > 0.0
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(of[positive], minlength=size))]).astype(np.int64)
+    offsets = offsets_of(np.bincount(of[positive], minlength=size))
     stationary = begins & ~age_known[of]
     lives = LifeData(length[positive], observed[positive], offsets, labels, "ttf", stationary=stationary[positive])
     age = np.zeros(size)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,7 @@ class ScopeSeries:
     value: FloatArray  # incidents in each step
     units: FloatArray  # number of places watched
     levels: DiscountedLevels  # of the series, by predictor
+    _ahead: dict[float, Prediction] = field(default_factory=dict, init=False)  # by horizon
 
     def ahead(self, horizon: float) -> Prediction:
         """Predicted incidents over the next `horizon` hours, for the current number of places."""
@@ -38,10 +38,6 @@ class ScopeSeries:
             ahead = float(self.units[-1]) if self.units[-1] > 0.0 else 1.0
             self._ahead[horizon] = mix(self.levels, self.value, self.units, horizon / self.steps.width, ahead)
         return self._ahead[horizon]
-
-    @cached_property
-    def _ahead(self) -> dict[float, Prediction]:
-        return {}
 
 
 def series_of(log: FailureLog, places: Places, scope: ScopeIncidents, system: int) -> ScopeSeries:
@@ -78,22 +74,14 @@ def limits_of_multiples(variance: FloatArray, level: float) -> tuple[FloatArray,
 
 
 def unbounded(mean: FloatArray, high: FloatArray) -> BoolArray:
-    """Whether the upper limits of mean times are so high, 100 times the mean or more, that the data do not bound them.
-
-    Examples
-    --------
-    >>> unbounded(np.array([10.0, 10.0]), np.array([90.0, 2000.0])).tolist()
-    [False, True]
-    """
+    """Whether the upper limits of mean times are 100 times the mean or more: then the data do not bound them."""
     return np.asarray(np.isfinite(mean) & (high * LEAST_RATE >= mean * (1.0 - 1e-9)))
 
 
 @dataclass(frozen=True, eq=False)
 class LevelRates(ScopeRates):
-    """Current rates, arrays of shape (systems,); the other attributes are those of the period.
-
-    The relative `variance` of the rate `now` is the uncertainty of the level, its changes over the horizon, and scatter
-    beyond Poisson.
+    """Current rates, (systems,), with those of the period; the relative `variance` of `now` has the uncertainty of the
+    level, its changes over the horizon, and scatter beyond Poisson.
     """
 
     now: FloatArray  # expected incidents per hour of a place over the horizon; NaN without any incident
@@ -126,9 +114,8 @@ class LevelRates(ScopeRates):
 def level_rates(
     rates: ScopeRates, every: FloatArray, series: dict[int, ScopeSeries], since: int, horizon: float
 ) -> LevelRates:
-    """Rates of a period that began at `since` (nanoseconds), scaled to the current level of the series by system.
-
-    `every` are the incidents of the period by system, including those that began while the system was down.
+    """Rates of a period that began at `since` (nanoseconds), scaled to the current level of the series by system;
+    `every` are its incidents by system, with those that began while the system was down.
     """
     now, variance = np.full(every.size, np.nan), np.zeros(every.size)
     for system, one in series.items():
@@ -146,10 +133,7 @@ def level_rates(
 
 
 def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multiples:
-    """Current failure rate of each node relative to the mean; 1 for a node unknown to the log.
-
-    An incident of n nodes counts 1/n for each of them.
-    """
+    """Current failure rate of each node over the mean, 1 if unknown; an incident of n nodes counts 1/n for each."""
     watched, steps = watched_of(log), TimeSteps.of(log.window.start, log.window.end)
     node = node_codes(log)[0]
     rows = np.flatnonzero((joined.incident >= 0) & (node >= 0))

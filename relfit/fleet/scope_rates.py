@@ -30,35 +30,22 @@ _FAR = 500.0  # cumulative hazard beyond which the mean residual life is one ove
 class ScopeRates:
     """Incidents of a scope in each system, arrays of shape (systems,).
 
-    Attributes
-    ----------
-    count, hours : ndarray
-        Incidents, and operating hours of all places.
-    exposure : ndarray
-        Hours in which places in steady state would have as many incidents; differs from `hours` if ages at the start
-        are known (see Notes).
-    dispersion : ndarray
-        Variance of the count relative to Poisson. With 20 or more places that had an incident, from the scatter between
-        places; else the squared coefficient of variation of the fitted times between incidents (below one only if the
-        shape is significantly above one). Below one, its one-sided upper 95 % limit, at most one. The larger of this
-        and the variance along time, plus the uncertainty of `exposure`.
-    along, p : ndarray
-        Variance of counts in bins of time relative to Poisson if significant, else 1 (also if ages at the start are
-        known); and its p-value.
-
-    Notes
-    -----
     By Wald's identity, n incidents of a place take n mean times: the hours that it ran, plus its mean residual life at
     the end, minus that at the start. New places whose failure rate falls with age thus have more incidents in the same
     hours than places in steady state.
+
+    The dispersion, with 20 or more places that had an incident, is that between places; else the squared coefficient of
+    variation of the fitted times (below one only if the shape is significantly above one). Below one, it is its
+    one-sided upper 95 % limit, at most one. The larger of this and the variance along time counts, plus the uncertainty
+    of `exposure`.
     """
 
     count: FloatArray
-    hours: FloatArray
-    exposure: FloatArray
-    dispersion: FloatArray
-    along: FloatArray
-    p: FloatArray
+    hours: FloatArray  # in operation, of all places
+    exposure: FloatArray  # hours in which places in steady state would have as many incidents
+    dispersion: FloatArray  # variance of the count relative to Poisson
+    along: FloatArray  # that of counts in bins of time if significant, else 1; 1 if ages at the start are known
+    p: FloatArray  # and its p-value
 
     @property
     def rate(self) -> FloatArray:
@@ -115,13 +102,7 @@ def rates_of(
 
 
 def _limited(scatter: FloatArray, places: FloatArray) -> FloatArray:
-    """Variance between places relative to Poisson; below one its upper limit, at most one.
-
-    Examples
-    --------
-    >>> _limited(np.array([0.294, 0.9, 1.3]), np.array([24.0, 24.0, 24.0])).round(3).tolist()
-    [0.517, 1.0, 1.3]
-    """
+    """Variance between places relative to Poisson; below one its upper limit, at most one."""
     free = np.maximum(places - 1.0, 1.0)
     limit = scatter * free / special.chdtri(free, _CERTAIN)
     return np.asarray(np.where(scatter < 1.0, np.minimum(limit, 1.0), scatter))
@@ -153,17 +134,8 @@ def _along(
 def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
     """Variance of counts along time relative to Poisson if significant, else 1, and its p-value.
 
-    Counts in 8, 16, 32 and 64 equal bins are compared with those expected from the exposure of each bin; the largest
-    significant ratio is returned. All times are hours since the start of observation, which lasts for `span`; each unit
-    came under it and left it.
-
-    Examples
-    --------
-    >>> whole = np.zeros(1), np.full(1, 1000.0)
-    >>> excess_scatter(np.linspace(1.0, 999.0, 200), 1000.0, *whole)[0]
-    1.0
-    >>> excess_scatter(np.repeat([100.0, 500.0, 700.0], 70), 1000.0, *whole)[0] > 10.0
-    True
+    The largest significant ratio in 8, 16, 32 and 64 equal bins of `span`, given each bin's exposure. All in hours
+    since the start of observation; `entered` and `left` are those of each unit.
     """
     when = np.asarray(times, dtype=np.float64)
     scatter, smallest = 1.0, 1.0
@@ -213,10 +185,7 @@ def relative_rates(scope: ScopeIncidents, fits: RenewalModels, hours: FloatArray
 
 
 def residual_hours(ages: FloatArray, own: FloatArray, shape: float, mean: float) -> FloatArray:
-    """Increase of the mean residual life of places from start to end, times their relative rates `own`, hours.
-
-    `ages` has shape (2, places): at the end, and at the start.
-    """
+    """Increase of mean residual lives, times the rates `own`; `ages` has shape (2: at the end and start, places)."""
     end, start = mean_residual_life(ages, mean / own, shape)
     return np.asarray((end - start) * own)
 
@@ -235,13 +204,7 @@ def _ahead(ages: FloatArray, own: FloatArray, shape: float, count: float, hours:
 
 
 def mean_residual_life(age: FloatArray, mean: FloatArray, shape: float) -> FloatArray:
-    """Mean residual life, hours, at an age (hours) of a Weibull distribution with this mean and shape.
-
-    Examples
-    --------
-    >>> mean_residual_life(np.array([0.0, 50.0]), np.array([100.0]), 1.0).round(6).tolist()
-    [100.0, 100.0]
-    """
+    """Mean residual life, hours, at an age (hours) of a Weibull distribution with this mean and shape."""
     with np.errstate(all="ignore"):
         scale = mean / special.gamma(1.0 + 1.0 / shape)
         spent = (age / scale) ** shape

@@ -28,16 +28,8 @@ _SHARED = r"""
 def needs_part(cause: str) -> bool:
     """Whether a failure of this cause takes a part from stock.
 
-    Software, people, the network, the building, symptoms such as an unresponsive node, and unknown causes take none.
-    A cause that names a part (a network card, a power supply, a GPU's memory) takes one, and so does any other cause,
-    which is taken for a site's own name of a part.
-
-    Examples
-    --------
-    >>> [needs_part(cause) for cause in ("hardware", "gpu memory", "network card", "blade type 7")]
-    [True, True, True, True]
-    >>> [needs_part(cause) for cause in ("human error", "software", "network", "facilities", "unknown")]
-    [False, False, False, False, False]
+    Software, people, the network, the building, symptoms such as an unresponsive node, and unknown causes take none. A
+    named part (a network card, a GPU's memory) takes one, and so does any other cause: a site's own name of a part.
     """
     text = re.sub(r"[\s_-]+", " ", str(cause)).strip().lower()
     if re.fullmatch(_NOT_KNOWN, text, re.VERBOSE) or re.search(_NO_PART, text, re.VERBOSE):

@@ -69,8 +69,8 @@ def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
 class SystemAhead:
     """A system after the end of its log, by steps of `width` hours; `by` is the column of events with a failure's kind.
 
-    In the `long_run` rates are constant. `until` is the log up to where the forecast starts, if `log` is an earlier
-    part of it. A `DataError` if no node was under observation at the end of the log, or there is no failure.
+    `until` is the log up to where the forecast starts, if `log` is an earlier part. In the `long_run` rates are
+    constant.
     """
 
     def __init__(
@@ -186,11 +186,7 @@ class SystemAhead:
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
     def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
-        """Forecast records of each cause from its own past, changed so that they add up to `expected`.
-
-        A cause whose expected value falls below half, as one that hits many nodes at once, keeps its distribution: the
-        change is small beside its scatter.
-        """
+        """Forecast records by cause that add up to `expected`; one that falls below half keeps its distribution."""
         names, code = self.causes
         series = self.steps.counts(self.at, code, len(names))
         mixtures = [self._of_cause(code == i, value, hours) for i, value in enumerate(series)]
@@ -200,14 +196,12 @@ class SystemAhead:
         out = []
         for mixture, value, factor in zip(mixtures, values.tolist(), factors.tolist(), strict=True):
             own = mixture.times(factor) if factor >= _LEAST_FACTOR else mixture
-            out.append(Coming(value, own.draw(size, rng)[1], own.quantile))
+            out.append(Coming(value, own.draw(size, rng), own.quantile))
         return out
 
     def _of_cause(self, mine: BoolArray, value: FloatArray, hours: float) -> Prediction:
-        """Records of a cause over `hours`, from its own past.
-
-        Where each of its incidents hits several nodes, about the same number, these are predicted in place of the
-        records: counts of 0, 16, 32 ... over some days would be taken for wider scatter than theirs.
+        """Records of a cause over `hours`, from its past. Of incidents that hit several nodes, about the same number,
+        these are predicted: counts of 0, 16, 32 ... over some days would be taken for wider scatter.
         """
         incident, at = self.joined.incident[self.counted][mine], self.at[mine]
         _, first, size = np.unique(incident, return_index=True, return_counts=True)
@@ -245,13 +239,12 @@ class SystemAhead:
     def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
         """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.
 
-        Expected hours of repair are expected records times `mean_repair`; their scatter is that of past sums, and that
-        of the longest repairs.
+        Hours are expected to be records times `mean_repair`, and scatter as past sums and the longest repairs.
         """
         series = (self.incidents, self.records, self.repair_hours)
         mixtures = [self.mixture(value, hours) for value in series]
         order = rng.permutation(size)
-        drawn = [np.sort(mixture.draw(size, rng)[1])[order] for mixture in mixtures]
+        drawn = [np.sort(mixture.draw(size, rng))[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
         incidents, records, sums = mixtures
         lasting, past = records.expected * mean_repair, self.repairs[1]
@@ -269,10 +262,7 @@ class SystemAhead:
 
 
 def _longest_repairs(beyond: FloatArray, size: int, records: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Random hours that the longest of `records` repairs take `beyond` `body_of`, if that many of `size` did.
-
-    Their number is Poisson, and their sum gamma of the mean and variance of so many.
-    """
+    """Random hours beyond `body_of` of the longest of `records` repairs: a Poisson number of them, a gamma sum."""
     mean = float(beyond.mean())
     relative = max(float(beyond.var()) / mean**2, 1e-6)
     return rng.gamma(rng.poisson(records * beyond.size / size) / relative) * relative * mean
@@ -281,15 +271,7 @@ def _longest_repairs(beyond: FloatArray, size: int, records: FloatArray, rng: np
 def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
     """Expected values that add up to `total`: each takes a part of the difference in proportion to its variance.
 
-    Weighted least squares: what is predicted least exactly changes most. At equal ratios of variance and mean the
-    values are scaled. No value falls below a tenth of itself.
-
-    Examples
-    --------
-    Four causes of single nodes, and one that hits many nodes at once:
-
-    >>> reconciled(np.array([40.0, 20.0, 20.0, 10.0, 20.0]), np.array([40.0, 20.0, 20.0, 10.0, 1710.0]), 100.0).round(1)
-    array([39.8, 19.9, 19.9,  9.9, 10.5])
+    Weighted least squares: what is predicted least exactly changes most. No value falls below a tenth of itself.
     """
     value = mean.astype(np.float64)
     free = np.ones(mean.size, bool)
@@ -317,10 +299,7 @@ def split(records: Coming, share: FloatArray, rates: RelativeRates, rng: np.rand
 
 
 def with_repairs(total: Future, parts: list[Coming], joint: FloatArray, longer: FloatArray) -> list[Future]:
-    """Incidents, records and hours of repair of each part, from its records.
-
-    `joint` are incidents of each part per record, `longer` its mean repair relative to that of all.
-    """
+    """Incidents (`joint` per record), records and hours of repair (`longer` times the mean each) of each part."""
     if len(parts) == 1:
         return [total]
     _, records, repairs = total
@@ -369,11 +348,7 @@ def quantities(future: Future, tail: tuple[float, float]) -> dict[str, float]:
 
 
 def other_causes(futures: Mapping[float, Mapping[str, Sequence[Future]]], tail: tuple[float, float]) -> pd.DataFrame:
-    """By horizon, all causes together but the most frequent ones, whose number is ``beside``.
-
-    From the futures of each system, by horizon and cause. There is no row where a single cause is left, which has its
-    own.
-    """
+    """By horizon, all causes together but the most frequent, whose number is ``beside``; no row for a single one."""
     last = futures[max(futures)]
     ranked = sorted(sorted(last), key=lambda name: -sum(future[1].expected for future in last[name]))
     rows = []

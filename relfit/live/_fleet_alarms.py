@@ -1,8 +1,7 @@
 """`fleet_alarms`: changes in a fleet, at a stated number of false alarms per year.
 
-Every detector goes through the log until now, day by day, with what was known on each day, and depends on the log
-alone: the same records give the same alarms, whatever rounds there were. The allowed number of false alarms per year is
-shared out between the detectors (`SHARES`), and within each between its parts (Bonferroni), in proportion to time.
+Every detector goes through the log day by day, with what was known on each day: the same records give the same alarms,
+whatever rounds there were. The false alarms allowed are shared out between detectors (`SHARES`) and their parts.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from relfit.base.arguments import durations, positive, whole
 from relfit.base.errors import ArgumentError
 from relfit.base.text import count, duration, number, percent, system_named
 from relfit.fleet.surveillance import (
-    NodeEpisode,
+    RateEpisode,
     Streams,
     WatchedFleet,
     failed_repairs,
@@ -127,7 +126,8 @@ def alarm_history(log: FailureLog, *, per_year: float = 4.0, forecasts: pd.DataF
     budget = {name: share * allowed for name, share in SHARES.items()}
     out = [*rate_episodes(fleet, budget), *repair_episodes(fleet, budget["repair time"])]
     if log.question is None:  # otherwise the number of nodes without a failure is unknown
-        out += [*node_episodes(fleet, budget["node"]), *repeat_episodes(fleet, budget["repeat"])]
+        for repeat, name in ((False, "node"), (True, "repeat")):
+            out += node_episodes(fleet, budget[name], repeat=repeat)
     if forecasts is not None:
         out += missed_forecasts(forecasts, budget["forecast"], log.window.end)
     return sorted(out, key=lambda each: (each.alarm.raised, each.alarm.key))
@@ -140,11 +140,11 @@ def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[
         name, since = _named(fleet, change.streams, when.stream), fleet.stamp(fleet.steps.edges[when.begin])
         begin, end = when.window
         last = fleet.stamp(fleet.steps.edges[end] - 1)
-        times = when.seen / max(when.expected, 1e-300)
+        times, part = when.seen / max(when.expected, 1e-300), _named(fleet, change.streams, when.stream, in_words=True)
         excess = f"; most of the excess is {change.cause}" if change.cause else ""
         by_node = f"; {change.of_node:,} are of node {change.node}" if change.node else ""
         text = (
-            f"The failure rate of {_in_words(fleet, change.streams, when.stream)} {'fell' if down else 'rose'}"
+            f"The failure rate of {part} {'fell' if down else 'rose'}"
             f"{f' about {since:%Y-%m-%d}; the strongest window now' if begin > when.begin else ''}: "
             f"{count(round(when.seen), 'incident')} in the {count(when.days, 'day')} to "
             f"{last:%Y-%m-%d}, {number(when.expected)} expected ({number(times)} times)"
@@ -153,30 +153,26 @@ def rate_episodes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[
         common = "what these failures have in common" if change.streams.kind == "cause" else "what was changed then"
         common = f"node {change.node} first" if change.node and begin <= when.begin else common
         look = "see that nothing is missing in its records" if down else f"look at {common}"
-        alarm = Alarm(
-            "rate",
-            f"{name} down" if down else name,
-            since,
-            fleet.stamp(fleet.ends[when.first]),
-            text,
-            f"The change began about {since:%Y-%m-%d}: {look}.",
-            {"seen": when.seen, "expected": when.expected, "ratio": times, "days": float(when.days), "p": when.p},
-        )
-        yield Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
+        said = text, f"The change began about {since:%Y-%m-%d}: {look}."
+        evidence = {"seen": when.seen, "expected": when.expected, "ratio": times, "days": float(when.days), "p": when.p}
+        yield _of_windows(fleet, when, "rate", f"{name} down" if down else name, said, evidence)
 
 
-def _named(fleet: WatchedFleet, streams: Streams, stream: int) -> str:
+def _of_windows(
+    fleet: WatchedFleet, when: RateEpisode, kind: str, subject: str, said: tuple[str, str], evidence: dict[str, float]
+) -> Episode:
+    """The alarm of a stream, with its text and advice."""
+    instants = fleet.stamp(fleet.steps.edges[when.begin]), fleet.stamp(fleet.ends[when.first])
+    alarm = Alarm(kind, subject, *instants, *said, evidence)
+    return Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
+
+
+def _named(fleet: WatchedFleet, streams: Streams, stream: int, *, in_words: bool = False) -> str:
+    """The name of a stream; that of an alarm has the bare name of the system, a sentence (`in_words`) has not."""
     if streams.kind == "system":
         return system_named(streams.names[stream])
-    name = f"{streams.kind} {streams.names[stream]}"
-    return f"{name} of {fleet.systems[streams.system[stream]]}" if fleet.several else name
-
-
-def _in_words(fleet: WatchedFleet, streams: Streams, stream: int) -> str:
-    """A stream in a sentence, where the name of its alarm has the bare name of the system."""
-    if streams.kind == "system" or not fleet.several:
-        return _named(fleet, streams, stream)
-    return f"{streams.kind} {streams.names[stream]} of {system_named(fleet.systems[streams.system[stream]])}"
+    name, system = f"{streams.kind} {streams.names[stream]}", fleet.systems[streams.system[stream]]
+    return f"{name} of {system_named(system) if in_words else system}" if fleet.several else name
 
 
 def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
@@ -185,47 +181,42 @@ def repair_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
         when = each.when
         since, name = fleet.stamp(fleet.steps.edges[when.begin]), system_named(fleet.systems[when.stream])
         lately, before = float(np.median(each.hours)), float(np.median(each.before))
-        alarm = Alarm(
-            "repair time",
-            name,
-            since,
-            fleet.stamp(fleet.ends[when.first]),
+        text = (
             f"Repairs of {name} take longer: {duration(lately)} (median of {each.hours.size:,}), "
-            f"{duration(before)} before; {number(each.times)} times as long as others of their cause.",
-            f"Since about {since:%Y-%m-%d}: look at what repairs wait for, staff or parts.",
-            {"median": lately, "before": before, "ratio": each.times, "repairs": float(each.hours.size), "p": when.p},
+            f"{duration(before)} before; {number(each.times)} times as long as others of their cause."
         )
-        yield Episode(alarm, None if when.lasts else fleet.stamp(fleet.ends[when.last + 1]))
+        said = text, f"Since about {since:%Y-%m-%d}: look at what repairs wait for, staff or parts."
+        repairs = float(each.hours.size)
+        evidence = {"median": lately, "before": before, "ratio": each.times, "repairs": repairs, "p": when.p}
+        yield _of_windows(fleet, when, "repair time", name, said, evidence)
 
 
-def node_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
-    """Alarms of nodes with more failures than the others, at most `allowed` false ones per year on average."""
-    for each in nodes_standing_out(fleet, allowed):
-        label = fleet.node_label(each.node)
-        text = (
-            f"Node {_with_system(fleet, each.node)} stands out: {count(each.number, 'failure')} of any cause in the "
-            f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
-        )
-        advice = "Take it out of service and test it, or replace the part that its failures have in common."
-        if _slower(fleet, each):
-            advice = "It has failed less often since: test it when it is free. relfit nodes shows current rates."
-        evidence = {"ratio": each.number / max(each.expected, 1e-9)}
-        yield _episode(fleet, each, ("node", f"node {label}", text, advice), evidence)
-
-
-def repeat_episodes(fleet: WatchedFleet, allowed: float) -> Iterator[Episode]:
-    """Alarms of nodes that failed again from the same cause, sooner than by chance."""
-    for each in failed_repairs(fleet, allowed):
-        label, why = fleet.node_label(each.node), fleet.causes[each.cause]
-        text = (
-            f"The repair of node {_with_system(fleet, each.node)} did not help: {count(each.number, 'failure')} "
-            f"attributed to {why} in the "
-            f"{_span(fleet, each)}, others had {number(each.others)} on average{_lately(fleet, each)}."
-        )
-        advice = "Don't put it back into service after the same repair: look for another cause."
-        if _slower(fleet, each):
-            advice = "It has failed less often since: if it fails this way again, look for another cause."
-        yield _episode(fleet, each, ("repeat", f"node {label}, {why}", text, advice), {"hours": each.hours})
+def node_episodes(fleet: WatchedFleet, allowed: float, *, repeat: bool) -> Iterator[Episode]:
+    """Alarms of nodes with more failures than the others, or that failed again from one cause after a repair."""
+    for each in failed_repairs(fleet, allowed) if repeat else nodes_standing_out(fleet, allowed):
+        node, lasts = _with_system(fleet, each.node), each.over >= fleet.steps.edges[-1]
+        slower = each.slower and lasts  # it has failed less often since the run that raised the alarm
+        since = f"; since then it had {f'{each.later:,}' if each.later else 'none'}" if slower else ""
+        others = f"{fleet.stamp(each.at):%Y-%m-%d}, others had {number(each.others)} on average{since}"
+        evidence = {"failures": float(each.number), "others": each.others, "expected": each.expected}
+        kind, subject = "repeat" if repeat else "node", f"node {fleet.node_label(each.node)}"
+        if repeat:
+            why = fleet.causes[each.cause]
+            subject, evidence["hours"] = f"{subject}, {why}", each.hours
+            said, of = f"The repair of node {node} did not help", f"attributed to {why}"
+            advice = "Don't put it back into service after the same repair: look for another cause."
+            if slower:
+                advice = "It has failed less often since: if it fails this way again, look for another cause."
+        else:
+            evidence["ratio"] = each.number / max(each.expected, 1e-9)
+            said, of = f"Node {node} stands out", "of any cause"
+            advice = "Take it out of service and test it, or replace the part that its failures have in common."
+            if slower:
+                advice = "It has failed less often since: test it when it is free. relfit nodes shows current rates."
+        text = f"{said}: {count(each.number, 'failure')} {of} in the {duration(each.hours)} to {others}."
+        instants = fleet.stamp(each.since), fleet.stamp(each.raised)
+        alarm = Alarm(kind, subject, *instants, text, advice, {**evidence, "p": each.p})
+        yield Episode(alarm, None if lasts else fleet.stamp(each.over))
 
 
 def _with_system(fleet: WatchedFleet, node: int) -> str:
@@ -233,29 +224,6 @@ def _with_system(fleet: WatchedFleet, node: int) -> str:
     label, system = fleet.node_label(node), str(fleet.nodes[node][0]).replace(", ", ",")
     name = label.removesuffix(f" of {system}")
     return label if name == label else f"{name} of {system_named(system)}"
-
-
-def _slower(fleet: WatchedFleet, each: NodeEpisode) -> bool:
-    """Whether a node whose alarm still stands has failed less often since the run that raised it."""
-    return each.slower and each.over >= fleet.steps.edges[-1]
-
-
-def _lately(fleet: WatchedFleet, each: NodeEpisode) -> str:
-    """How many failures came since, where they are fewer."""
-    return f"; since then it had {f'{each.later:,}' if each.later else 'none'}" if _slower(fleet, each) else ""
-
-
-def _span(fleet: WatchedFleet, each: NodeEpisode) -> str:
-    return f"{duration(each.hours)} to {fleet.stamp(each.at):%Y-%m-%d}"
-
-
-def _episode(
-    fleet: WatchedFleet, each: NodeEpisode, said: tuple[str, str, str, str], more: dict[str, float]
-) -> Episode:
-    kind, subject, text, advice = said
-    evidence = {"failures": float(each.number), "others": each.others, "expected": each.expected, **more, "p": each.p}
-    alarm = Alarm(kind, subject, fleet.stamp(each.since), fleet.stamp(each.raised), text, advice, evidence)
-    return Episode(alarm, fleet.stamp(each.over) if each.over < fleet.steps.edges[-1] else None)
 
 
 def missed_forecasts(forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp) -> list[Episode]:
@@ -301,11 +269,7 @@ def bursts(log: FailureLog) -> list[Alarm]:
 
 
 def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
-    """Alarms of parts that may run short within their lead time, one part per failure.
-
-    The stock has by cause a number of parts, or a mapping of ``parts`` and ``lead_time`` (by default 30 days); an
-    `ArgumentError` for anything else.
-    """
+    """Alarms of parts that may run short in their lead time, one part per failure; `stock` as for `fleet_alarms`."""
     out, now = [], log.window.end
     for name, value in stock.items():
         given = dict(value) if isinstance(value, Mapping) else {"parts": value}

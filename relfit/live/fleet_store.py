@@ -60,23 +60,9 @@ class FleetStore:
 
     @classmethod
     def open(cls, url: str, fleet: str = "", *, password_env: str | None = None, read_only: bool = False) -> FleetStore:
-        """Open a store, create it where there is none, and bring it to the present version.
-
-        Parameters
-        ----------
-        url : str
-            A DuckDB file, or ``postgresql://user@host/database``.
-        fleet : str
-            Its name; a store of another fleet is refused.
-        password_env : str, optional
-            Environment variable that holds the password.
-        read_only : bool
-            Nothing is created or changed; with PostgreSQL a round may run meanwhile.
-
-        Raises
-        ------
-        RelfitError
-            When it cannot be opened, another round uses it, or it is of another fleet or a later version.
+        """Open a store, a DuckDB file or ``postgresql://user@host/database``; create it where there is none, and bring
+        it to the present version. A `RelfitError` when it cannot be opened, another round uses it, or it is of another
+        fleet or a later version. `read_only` changes nothing; with PostgreSQL a round may run meanwhile.
         """
         database = opened(str(url), password_env, read_only=read_only)
         try:
@@ -113,20 +99,12 @@ class FleetStore:
     def add(
         self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
     ) -> tuple[int, list[Gone]]:
-        """Store what a source gave, all of it or nothing.
+        """Store what a source gave, all of it or nothing; returns the number of new records, and what documents no
+        longer have.
 
         Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
-        back. Records that the source no longer holds stay as they were read.
-
-        Returns
-        -------
-        new, gone : int and list of Gone
-            Number of new records, and what documents no longer have.
-
-        Raises
-        ------
-        DataError
-            When what it gave must not be stored: durations, or the records that it gave before, of other systems.
+        back. Records that the source no longer holds stay as they were read. A `DataError` when what it gave must not
+        be stored: durations, or the records that it gave before, of other systems.
         """
         pieces, size, gone = pieces_of(source, fetched), self.size, list[Gone]()
         for _, log in pieces:
@@ -170,11 +148,9 @@ class FleetStore:
         if fetched is not None and new:  # those of a first round are of the past
             starts = [log.events["start"].max() for _, log in pieces_of(source, fetched) if len(log.events)]
             gave = at if gave else min(at, naive(max(starts)))
+        since = (failing or at) if failure else None
         database.execute("DELETE FROM sources WHERE source = ?", (source,))
-        database.execute(
-            "INSERT INTO sources VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (source, cursor, form, before, gave, at, failure, (failing or at) if failure else None),
-        )
+        database.insert("sources", source, cursor, form, before, gave, at, failure, since)
 
     def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> list[Gone]:
         database = self._database
@@ -338,10 +314,8 @@ class FleetStore:
         reasons = json.dumps([[str(reason), int(row["rows"])] for reason, row in kinds.iterrows()])
         rows_of = int(log.source.rows_read), len(log.rejected)
         database.execute("DELETE FROM documents WHERE source = ? AND place = ?", (source, place))
-        database.execute(
-            "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (source, place, first, last, bool(first_known), bool(last_known), *rows_of, reasons),
-        )
+        certain = bool(first_known), bool(last_known)
+        database.insert("documents", source, place, first, last, *certain, *rows_of, reasons)
 
     # --------------------------------------------------------------- what is stored
 
@@ -421,7 +395,7 @@ class FleetStore:
                 else:
                     new.append(alarm.key)
                     begun = (alarm.kind, alarm.subject, naive(alarm.since), naive(alarm.raised))
-                    self._database.execute("INSERT INTO alarms VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL)", (*begun, *told))
+                    self._database.insert("alarms", *begun, *told, None)
         return tuple(new), tuple(alarm.key for alarm in over if alarm.key not in now_open)
 
     def open_alarms(self) -> list[Alarm]:
@@ -438,10 +412,8 @@ class FleetStore:
     def save_round(self, now: pd.Timestamp, document: Mapping[str, object]) -> None:
         """Store the results of a round."""
         with self._database.transaction():
-            self._database.execute(
-                "INSERT INTO rounds VALUES (?, ?, ?, ?)",
-                (naive(now), document["records"], document["new"], json.dumps(json_ready(document))),
-            )
+            numbers = document["records"], document["new"]
+            self._database.insert("rounds", naive(now), *numbers, json.dumps(json_ready(document)))
 
     def last_round(self) -> dict[str, Any] | None:
         """The results of the last round; None before the first."""

@@ -15,31 +15,16 @@ Gone = tuple[str, bool, int]
 
 @dataclass(frozen=True)
 class Fetched:
-    """The records that a source gave in one round.
+    """The records that a source gave in one round."""
 
-    Attributes
-    ----------
-    log : FailureLog or None
-        Events, population and rejected rows, as the reader of that format makes them; None when there was nothing new.
-    cursor : dict
-        Plain JSON values for the source's next round: where to continue, with an overlap for late corrections.
-    form : str
-        The format and columns of the records, to notice that they change.
-    notes : tuple of str
-        What was left out or looked odd, in a sentence each.
-    documents : tuple of (str, FailureLog)
-        Instead of `log`: files that were read again, each by its name and with its present content. A record that a
-        file no longer has within the time that it covers was corrected, and is removed.
-    listed : bool
-        Whether they name every node that there is now.
-    """
-
-    log: FailureLog | None
-    cursor: Mapping[str, object]
-    form: str = ""
-    notes: tuple[str, ...] = ()
+    log: FailureLog | None  # as the reader of that format makes it; None when there was nothing new
+    cursor: Mapping[str, object]  # JSON values: where the next round continues, with an overlap for late corrections
+    form: str = ""  # the format and columns of the records, to notice that they change
+    notes: tuple[str, ...] = ()  # what was left out or looked odd, in a sentence each
     documents: tuple[tuple[str, FailureLog], ...] = ()
-    listed: bool = False
+    """Instead of `log`: files that were read again, each by its name and with its present content. A record that a file
+    no longer has within the time that it covers was corrected, and is removed."""
+    listed: bool = False  # whether the documents name every node that there is now
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ def stored_log(
 ) -> FailureLog:
     """All records of a store; a `DataError` when there is none yet.
 
-    `nodes` is the number of nodes, or their names, where no source lists them. They were observed until `until` at
-    least, with or without records.
+    `nodes` is their number, or names, where no source lists them; they were observed until `until` at least.
     """
     notes = []
     texts = []

@@ -40,10 +40,8 @@ _SECONDS = 30.0
 def write_metrics(
     alarms: Sequence[Alarm], study: Study | None, path: str | Path, *, fleet: str = "", now: pd.Timestamp | None = None
 ) -> None:
-    """Write the metrics of a round, whole or not at all, with the fleet as a label of each.
-
-    The study is None where there is no record yet; `now` is the time of the round, by default the current time. An
-    `ArgumentError` for a path that does not end in ``.prom``: node exporter reads no such file.
+    """Write the metrics of a round, complete or not at all, with the fleet as a label of each; the study is None where
+    there is no record yet. An `ArgumentError` for a path that does not end in ``.prom``.
     """
     place = Path(path)
     if place.suffix != ".prom":
@@ -106,13 +104,7 @@ def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> 
 
 
 def _labels(labels: Mapping[str, str]) -> str:
-    r"""Labels as text, their values escaped.
-
-    Examples
-    --------
-    >>> print(_labels({"subject": 'node "a"\\\n', "fleet": ""}))
-    {subject="node \"a\"\\\n"}
-    """
+    """Labels as text, their values escaped."""
     shown = [f'{name}="{escaped(text)}"' for name, text in labels.items() if text]
     return "{" + ",".join(shown) + "}" if shown else ""
 
@@ -123,25 +115,15 @@ def escaped(text: str) -> str:
 
 
 def write_dashboard(path: str | Path) -> None:
-    """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported.
-
-    Examples
-    --------
-    >>> import json, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_dashboard(Path(folder, "relfit.json"))
-    ...     json.loads(Path(folder, "relfit.json").read_text())["title"]
-    'relfit watch'
-    """
+    """Write the dashboard as JSON; Grafana asks for the Prometheus to use when it is imported."""
     with complete(Path(path)) as part:
         part.write_bytes(resources.files("relfit.live").joinpath("files/grafana.json").read_bytes())
 
 
 def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
-    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet whose alarms are over.
+    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet, no others, whose alarms are over.
 
-    Names and texts are sent as JSON data: labels and annotations of an alert. A login comes from ``~/.netrc``. Alerts
-    of other fleets are not changed. A `SourceError` when Alertmanager cannot be reached or refuses them.
+    A login comes from ``~/.netrc``. A `SourceError` when Alertmanager cannot be reached or refuses them.
     """
     at = now or pd.Timestamp.now(tz="UTC")
     alerts = [

@@ -34,15 +34,8 @@ _OUT = ("drain", "down", "fail", "error", "maint", "power", "reboot", "future")
 
 
 class Drains(Result):
-    """Nodes to be drained, or that were drained or undrained.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per node: ``node``, ``reason``, ``done`` (what was done, or why not; empty where commands are only
-        shown), ``command`` (quoted for a shell).
-    skipped : tuple of str
-        Names in alarms that are not the name of one host.
+    """Nodes to be drained, or that were drained or undrained: ``node``, ``reason``, ``done`` (what was done, or why
+    not; empty where commands are only shown), ``command`` (quoted for a shell). `skipped` are no names of one host.
     """
 
     table: pd.DataFrame
@@ -64,16 +57,7 @@ class Drains(Result):
 
 
 def drains_of(alarms: Sequence[Alarm]) -> Drains:
-    """The nodes that stand out or whose repair did not help, with the commands that drain them.
-
-    Examples
-    --------
-    >>> at = pd.Timestamp("2024-01-01", tz="UTC")
-    >>> alarms = [Alarm("node", f"node {name}", at, at, "3 failures.", "") for name in ("n1", "ALL", "-n $(x)")]
-    >>> drains = drains_of(alarms)
-    >>> drains.table["command"].tolist(), drains.skipped
-    (["scontrol update NodeName=n1 State=DRAIN 'Reason=relfit watch: 3 failures.'"], ('ALL', '-n $(x)'))
-    """
+    """The nodes that stand out or whose repair did not help, with the commands that drain them."""
     reasons: dict[str, str] = {}
     skipped = []
     for alarm in alarms:
@@ -91,24 +75,9 @@ def drains_of(alarms: Sequence[Alarm]) -> Drains:
 def apply_drains(drains: Drains, share: float = 0.02, under_repair: Collection[str] = ()) -> Drains:
     """Drain nodes on the controller, as root or Slurm's user, and undrain those that relfit drained and no alarm names.
 
-    Parameters
-    ----------
-    drains : Drains
-    share : float
-        Largest share of the nodes of each partition that relfit may drain, earlier drains included.
-    under_repair : collection of str
-        Nodes with an outage that goes on: if relfit drained them, they stay drained, with or without an alarm.
-
-    Returns
-    -------
-    Drains
-        ``done`` says what was done with each. Nodes that take no jobs already are left as they are, and those that
-        relfit drained stay so while their alarm stands.
-
-    Raises
-    ------
-    RelfitError
-        When the controller does not answer. A command that fails is reported in ``done``.
+    Relfit may drain a `share` of the nodes of each partition, earlier drains included. Nodes that take no jobs already
+    are left as they are; those that relfit drained stay so while their alarm stands, or an outage goes on
+    (`under_repair`). A `RelfitError` when the controller does not answer; ``done`` reports a command that fails.
     """
     most = float(checked_share("share", share))
     over = undo_drains({*drains.table["node"], *under_repair})
@@ -135,10 +104,7 @@ def apply_drains(drains: Drains, share: float = 0.02, under_repair: Collection[s
 
 
 def undo_drains(but: Collection[str] = ()) -> Drains:
-    """Undrain the nodes that `apply_drains` drained, but for some names, unless they have another reason since.
-
-    A node that is down stays down. A `RelfitError` when the controller does not answer.
-    """
+    """Undrain the nodes that `apply_drains` drained, but for some names, unless they have another reason since."""
     rows = []
     for name, node in _nodes().items():
         if node.ours and is_host(name) and name not in but:

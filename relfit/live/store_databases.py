@@ -44,6 +44,10 @@ class Database(ABC):
         self.execute(sql, values)
         return list(self._cursor.fetchall())
 
+    def insert(self, name: str, *values: object) -> None:
+        """Add a row to a table."""
+        self.execute(f"INSERT INTO {name} VALUES ({', '.join('?' * len(values))})", values)
+
     @abstractmethod
     def frame(self, sql: str, texts: Sequence[str] = ()) -> pd.DataFrame:
         """The rows of a query as a table; columns of `texts` are categorical."""
@@ -84,13 +88,7 @@ class Database(ABC):
 
 
 def opened(url: str, password_env: str | None = None, *, read_only: bool = False) -> Database:
-    """The database of a path or a ``postgresql://`` URL; one round at a time.
-
-    Raises
-    ------
-    RelfitError
-        When it cannot be opened, another round uses it, or a package is missing.
-    """
+    """The database of a path or a ``postgresql://`` URL; a `RelfitError` if it cannot be opened, or is in use."""
     if "://" in url:
         return PostgresDatabase(url, password_from(password_env), read_only=read_only)
     return DuckDatabase(Path(url), read_only=read_only)

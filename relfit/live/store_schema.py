@@ -56,13 +56,7 @@ _NODE_KEY = ["system", "node", "declared", "more"]
 
 
 def unit_of(more: str) -> str:
-    """The unit within a node that the attributes (JSON) of a record name; empty where they name none.
-
-    Examples
-    --------
-    >>> unit_of('{"rack": "r1", "Slot": 2}'), unit_of('{"rack": "r1"}')
-    ('Slot=2', '')
-    """
+    """The unit within a node that the attributes (JSON) of a record name, as ``Slot=2``; empty where they name none."""
     values = json.loads(more)
     return " ".join(f"{name}={values[name]}".removesuffix(".0") for name in sorted(values) if plain(name) in PARTS)
 
@@ -98,7 +92,7 @@ def prepare(database: Database, fleet: str, place: str, *, read_only: bool) -> N
         for name, value in (("version", str(len(STEPS))), ("fleet", fleet or about.get("fleet", ""))):
             if about.get(name) != value:
                 database.execute("DELETE FROM about WHERE name = ?", (name,))
-                database.execute("INSERT INTO about VALUES (?, ?)", (name, value))
+                database.insert("about", name, value)
 
 
 def event_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, many: str) -> pd.DataFrame:

@@ -41,28 +41,10 @@ def write_settings(
 ) -> list[str]:
     """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next, cron's last.
 
-    Parameters
-    ----------
-    places : sequence of str
-        Files, folders or patterns; without any, common ones in the folder of `out`, and Slurm.
-    out : Path
-        The file to write; an existing file is an error.
-    fleet, timezone : str, optional
-    nodes : int, optional
-        How many nodes there are, where no source lists them.
-    population : Path, optional
-        A table of all nodes, of every file.
-    columns : mapping of str to str, optional
-        Column of a table for each field, as for `relfit.read`.
-    timer : bool
-        Write a service and a timer for systemd beside it.
-
-    Raises
-    ------
-    ArgumentError
-        When the file exists, or there is nothing to watch.
-    ReadError
-        When a log cannot be read with these settings; it names the option to use.
+    `places` are files, folders or patterns; without any, common ones in the folder of `out`, and Slurm. `nodes` is
+    their number, or `population` a table of all, where no source lists them; `columns` as for `relfit.read`. A `timer`
+    for systemd is written beside it. An `ArgumentError` when `out` exists, or there is nothing to watch; a `ReadError`
+    names the option by which a log can be read.
     """
     if out.exists():
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")

@@ -14,50 +14,23 @@ _WEEK = pd.Timedelta("7d")
 
 
 class Round(Result):
-    """The results of one round over a fleet.
-
-    Attributes
-    ----------
-    fleet : str
-    made : pandas.Timestamp
-        Time of the round.
-    records, new, rejected : int
-        Records in the store, those new in this round, and rejected rows of all sources.
-    sources : pandas.DataFrame
-        One row per source: ``source``, ``new``, ``failure`` (empty without one), ``notes``.
-    looked : bool
-        Whether changes could be looked for; if not, the alarms that stood still stand.
-    alarms : tuple of Alarm
-        All that stand, including the new ones.
-    raised, over : tuple of str
-        Keys of the alarms that this round raised, and of those that ended.
-    forecasts : pandas.DataFrame
-        Forecasts of this round, one row per system and horizon.
-    written : tuple of str
-        Files and addresses that outputs were written to.
-    gone : tuple of str
-        What sources no longer have, or have changed, in a sentence each.
-    problems : tuple of str
-        These, and what could not be done, in a sentence each.
-    undone : tuple of str
-        The problems for which the command fails: unwritten outputs, records that cannot be read as a log.
-    """
+    """The results of one round over a fleet."""
 
     fleet: str
     made: pd.Timestamp
-    records: int
+    records: int  # in the store
     new: int
-    rejected: int
-    sources: pd.DataFrame
-    looked: bool
-    alarms: tuple[Alarm, ...]
-    raised: tuple[str, ...]
-    over: tuple[str, ...]
-    forecasts: pd.DataFrame
-    written: tuple[str, ...]
-    gone: tuple[str, ...]
-    problems: tuple[str, ...]
-    undone: tuple[str, ...]
+    rejected: int  # rows of all sources
+    sources: pd.DataFrame  # ``source``, ``new``, ``failure`` (empty without one), ``notes``
+    looked: bool  # whether changes could be looked for; if not, the alarms that stood still stand
+    alarms: tuple[Alarm, ...]  # all that stand, including the new ones
+    raised: tuple[str, ...]  # keys of the alarms that this round raised
+    over: tuple[str, ...]  # and of those that ended
+    forecasts: pd.DataFrame  # of this round, one row per system and horizon
+    written: tuple[str, ...]  # files and addresses of outputs
+    gone: tuple[str, ...]  # what sources no longer have, or have changed, in a sentence each
+    problems: tuple[str, ...]  # these, and what could not be done, in a sentence each
+    undone: tuple[str, ...]  # those for which the command fails: unwritten outputs, records that are no log
 
     _frame: ClassVar[str] = "sources"
 
@@ -93,23 +66,12 @@ class Round(Result):
 
 
 class WatchStatus(Result):
-    """The status of a watch.
-
-    Attributes
-    ----------
-    fleet : str
-    records, rejected : int
-    sources : pandas.DataFrame
-        One row per source: ``source``, ``last_asked``, ``last_new`` (when it last gave a new record), ``failure``.
-    alarms : tuple of Alarm
-    last_round : dict or None
-        Results of the last round.
-    """
+    """The status of a watch."""
 
     fleet: str
     records: int
     rejected: int
-    sources: pd.DataFrame
+    sources: pd.DataFrame  # ``source``, ``last_asked``, ``last_new`` (when it last gave a new record), ``failure``
     alarms: tuple[Alarm, ...]
     last_round: dict[str, Any] | None
 

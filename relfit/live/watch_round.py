@@ -44,20 +44,9 @@ _FAILING = 48.0  # hours
 def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
     """One round: fetch all sources, store new records, raise alarms, forecast, write the outputs.
 
-    A source that fails is reported, and the round continues. Stored records stay, whenever the round is killed.
-
-    Parameters
-    ----------
-    settings : WatchSettings
-    now : str or pandas.Timestamp, optional
-        The time of the round; by default the current time. Later records are stored, but not used.
-    progress : callable, optional
-        Called with the current step and the share of the round done.
-
-    Raises
-    ------
-    RelfitError
-        When the store cannot be opened, or `now` is no time.
+    A source that fails is reported, and the round continues; stored records stay, whenever it is killed. Records after
+    `now` are stored, but not used. `progress` is called with the current step and the share of the round done. A
+    `RelfitError` when the store cannot be opened, or `now` is no time.
     """
     made = instant(pd.Timestamp.now(tz="UTC") if now is None else now).tz_convert(settings.timezone)
     say = progress or (lambda what, share: None)
@@ -168,13 +157,7 @@ def _asked(
 
 
 def watch_status(settings: WatchSettings) -> WatchStatus:
-    """The status of a watch; with PostgreSQL a round may run meanwhile.
-
-    Raises
-    ------
-    RelfitError
-        When there is no store yet, or it cannot be opened.
-    """
+    """The status of a watch, also while a round runs (PostgreSQL); a `RelfitError` when the store cannot be opened."""
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env, read_only=True) as store:
         table = store.sources().reindex(pd.Index([source.title for source in settings.sources], name="source"))
         sources = table.reset_index()[["source", "asked_at", "gave_at", "failure"]].fillna({"failure": "not asked yet"})

@@ -51,10 +51,7 @@ def _names(lists: Sequence[str]) -> list[str]:
 
 
 class WatchSettings(Model):
-    """The settings of a fleet's ``watch.toml``; `read_watch_settings` reads one.
-
-    Paths are relative to the folder of the file. It holds no passwords.
-    """
+    """The settings of a fleet's ``watch.toml``, without passwords; paths are relative to the folder of the file."""
 
     store: str = Field(description="a DuckDB file, or postgresql://user@host/database")
     password_env: str | None = Field(None, description="environment variable with the password of the store")
@@ -131,13 +128,7 @@ class WatchSettings(Model):
 
     @property
     def population(self) -> int | list[str] | None:
-        """The number of nodes, or their names; None where the settings have neither.
-
-        Raises
-        ------
-        ReadError
-            When a file of them cannot be read, or has a line that is not a list of nodes.
-        """
+        """The number of nodes, or their names; None for neither, a `ReadError` for a file that lists none."""
         if self.nodes is None or isinstance(self.nodes, int):
             return self.nodes
         if isinstance(self.nodes, list):
@@ -152,13 +143,7 @@ class WatchSettings(Model):
 
 
 def read_watch_settings(path: str | Path) -> WatchSettings:
-    """Read the settings of a watch from a TOML file.
-
-    Raises
-    ------
-    ReadError
-        When it cannot be read, or has an unknown key or an invalid value: one line with the key.
-    """
+    """Read the settings of a watch from a TOML file; a `ReadError`, one line, names a key or value that is invalid."""
     place = Path(path)
     values = read_settings(place, "toml", "the settings of a watch", "relfit watch init writes such a file")
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from relfit.fleet.prediction import HALF_LIVES, levels_of
+from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, levels_of
 from relfit.fleet.prediction.discounted_levels import WINDOWS, discounted
 
 WITHOUT_END = len(HALF_LIVES) - 1
@@ -123,3 +123,13 @@ def test_levels_that_are_not_expected_to_move_stay():
     still = slice(0, len(HALF_LIVES) + len(WINDOWS))
     for steps in (1.0, 30.0, 1000.0):
         np.testing.assert_allclose(levels.over(np.array([300]), steps)[still, 0], levels.level[still, -1])
+
+
+def test_discounted_sums_by_hand() -> None:
+    assert discounted(np.array([1.0, 0.0, 1.0]), 1.0).tolist() == [0.0, 1.0, 0.5, 1.25]
+
+
+def test_the_mean_of_a_level_on_its_way_by_hand() -> None:
+    row, none = np.array([[4.0]]), np.zeros((1, 1))
+    levels = DiscountedLevels(row, none, none[0], row / 2.0, np.array([90.0]))
+    assert levels.over(np.array([0]), 90.0)[0, 0] == pytest.approx(2.0 + 2.0 * (1.0 - np.exp(-1.0)))

@@ -1,8 +1,7 @@
 """`draw_parameters`: draws of calibrated parameters, for the uncertainty of plans.
 
-A failure rate from a count has a gamma distribution with half an event more than counted (Jeffreys), a mean of
-exponential repairs an inverse gamma distribution with the number of repairs; these intervals cover at their level even
-with few events. Parameters of distributions are normal in their free coordinates.
+A rate from a count is gamma with half an event more than counted (Jeffreys), a mean of exponential repairs inverse
+gamma with their number: these cover with few events. Distributions are normal in their free coordinates.
 """
 
 from __future__ import annotations
@@ -187,14 +186,7 @@ def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.r
 
 
 def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatArray:
-    """Quantiles of the distribution of a quantity's draws; the quantity has an uncertainty.
-
-    Examples
-    --------
-    >>> never = Duration(events=0, exposure=10_000.0)
-    >>> quantity_quantile(never, 0.05).round(-1).item()
-    5210.0
-    """
+    """Quantiles of the distribution of a quantity's draws; the quantity has an uncertainty."""
     p = np.clip(np.asarray(probability, dtype=np.float64), 1e-12, 1.0 - 1e-12)
     kind = quantity.drawn_by
     if isinstance(quantity, Duration) and kind in ("poisson", "exponential"):
@@ -213,10 +205,8 @@ def quantity_quantile(quantity: Quantity, probability: npt.ArrayLike) -> FloatAr
 
 
 def _together(mttr: Mttr, count: int, rng: np.random.Generator) -> dict[str, FloatArray]:
-    """Probabilities at which the parts of the repairs and their mean are drawn, so that they agree.
-
-    The parts have the correlation of their estimates (a Gaussian copula). The mean is drawn from its own distribution,
-    at the probability of the mean that the parts imply, to first order.
+    """Probabilities at which the parts of the repairs and their mean are drawn, so that they agree: a Gaussian copula
+    with the correlation of the parts' estimates, and the mean at the probability that they imply, to first order.
     """
     parts = [getattr(mttr, name) for name in _PARTS]
     if mttr.correlation is None or not all(part is not None and part.uncertain for part in parts):

@@ -29,35 +29,14 @@ _SECONDS = 3600.0
 
 # the parameters that a file may set, in any version of AIReSim
 AIRESIM_KEYS = (
-    "random_failure_rate",
-    "systematic_failure_rate_multiplier",
-    "systematic_failure_fraction",
-    "recovery_time",
-    "host_selection_time",
-    "job_size",
-    "job_length",
-    "warm_standbys",
-    "working_pool_size",
-    "spare_pool_size",
-    "preemption_wait_time",
-    "auto_repair_time",
-    "manual_repair_time",
-    "prob_auto_to_manual",
-    "auto_repair_fail_prob",
-    "manual_repair_fail_prob",
-    "failure_distribution",
-    "weibull_shape",
-    "lognormal_sigma",
-    "diagnosis_probability",
-    "diagnosis_uncertainty",
-    "bad_server_regeneration",
-    "bad_server_regen_interval",
-    "seed",
-    "num_replications",
-    "adaptive_replications",
-    "confidence_level",
-    "relative_accuracy",
-    "max_replications",
+    *("random_failure_rate", "systematic_failure_rate_multiplier", "systematic_failure_fraction"),
+    *("recovery_time", "host_selection_time", "job_size", "job_length"),
+    *("warm_standbys", "working_pool_size", "spare_pool_size", "preemption_wait_time"),
+    *("auto_repair_time", "manual_repair_time", "prob_auto_to_manual"),
+    *("auto_repair_fail_prob", "manual_repair_fail_prob"),
+    *("failure_distribution", "weibull_shape", "lognormal_sigma"),
+    *("diagnosis_probability", "diagnosis_uncertainty", "bad_server_regeneration", "bad_server_regen_interval"),
+    *("seed", "num_replications", "adaptive_replications", "confidence_level", "relative_accuracy", "max_replications"),
 )
 
 
@@ -67,22 +46,11 @@ AIRESIM_KEYS = (
 def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """The parameters in AIReSim's names and units: minutes, and failures per minute.
 
-    A good server fails at the rate r, a bad one at r (1 + m): m is the factor of bad nodes minus one, and r is chosen
-    so that the mean over all servers is that of single nodes (``mtbf.node``, else ``mtbf.outage``). AIReSim's repairs
-    make a bad server good unless they fail; in a log bad nodes stay bad, so both kinds of repair always fail. Every
-    repair begins with the automatic one, so the manual one takes the difference between slow and quick repairs; the
-    mean of both kinds together is the mean time to repair of a node. Times to failure are exponential, because AIReSim
-    redraws those of all servers at each restart, which changes the rate of any other distribution. An `ArgumentError`
-    if the mean time between failures of a node is not known.
-
-    Examples
-    --------
-    >>> known = Parameters(mtbf="2400h", mttr={"quick": 2, "slow": 50, "share_quick": 0.2})
-    >>> values = airesim_values(known)
-    >>> values["auto_repair_time"], values["manual_repair_time"], values["prob_auto_to_manual"]
-    (120.0, 2880.0, 0.8)
-    >>> round(values["random_failure_rate"] * 24 * 60, 6)
-    0.01
+    A good server fails at the rate r, a bad one at r (1 + m), with a factor of 1 + m, so that the mean over all is that
+    of single nodes (``mtbf.node``, else ``mtbf.outage``). AIReSim's repairs make a bad server good unless they fail; in
+    a log bad nodes stay bad, so both kinds always fail. Every repair begins with the automatic one, so the manual one
+    takes the difference between slow and quick; their mean is that of a node. Times are exponential: AIReSim redraws
+    all at each restart, which changes any other rate.
     """
     failures = FailuresByScope.of_parameters(parameters)
     mtbf = failures.node.mtbf
@@ -179,15 +147,8 @@ def _yaml(value: float | str | bool) -> str:
 def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str, float | int]:
     """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, for LANL's driver of BatSim.
 
-    A failure in BatSim hits one node; SMTBF is the mean time between failures of any node. An incident of several nodes
-    therefore counts once per node, in SMTBF (``mtbf.outage``, else the sum of the rates of a node, its rack and its
-    system) and in MTTR (``mttr.outage``, else the mean over these scopes), so that the share of node-hours down agrees
-    with the log. An `ArgumentError` if the number of nodes or their mean time between failures is not known.
-
-    Examples
-    --------
-    >>> batsim_values(Parameters(mtbf="20000h", mttr="24h"), nodes=1000)
-    {'SMTBF': 72000.0, 'MTTR': 86400.0, 'nodes': 1000}
+    A failure in BatSim hits one node. An incident of several nodes therefore counts once per node, in SMTBF (of any
+    node) and in MTTR, so that the share of node-hours down agrees with the log.
     """
     count = nodes if nodes is not None else parameters.fleet.nodes
     if count is None or count < 1:

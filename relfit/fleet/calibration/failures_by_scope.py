@@ -248,15 +248,13 @@ def counted_share(hits: Sequence[tuple[int, float, float]], sizes: FloatArray, c
 
 
 def _hit(share: float | None, nodes: FloatArray, of: float | None) -> FloatArray:
-    """Probability that an incident that hits a share of the `of` nodes of a place hits a job with some of them.
-
-    The nodes hit are taken as random: C(of - hit, nodes) of C(of, nodes) cases miss the job.
-    """
+    """Probability that an incident that hits a share of the `of` nodes of a place, at random, hits a job with some."""
     if share is None or share >= 1.0:
         return np.ones_like(nodes)
     if of is None:
         return np.asarray(-np.expm1(nodes * np.log1p(-share)))
     hit, spared = of * share, of * (1.0 - share)
     left = np.maximum(spared - nodes, 0.0)
+    # C(of - hit, nodes) of C(of, nodes) cases miss the job
     missed = special.betaln(spared + 1.0, hit) - special.betaln(left + 1.0, hit)
     return np.where(nodes > spared, 1.0, -np.expm1(missed))

@@ -164,10 +164,7 @@ def _has(document: Any, place: Place) -> bool:
 
 
 def _written(place: Place, document: dict[str, object]) -> Place:
-    """The place as written in the document.
-
-    ``mtbf = "20h"`` stands for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf] value = 20`` for ``[mtbf.node]``.
-    """
+    """The place as written: ``mtbf`` for ``mtbf.node.value``, ``tray`` for ``node``, ``[mtbf]`` for ``[mtbf.node]``."""
     short = {"mtbf": "node", "mttr": "mean"}.get(str(place[0])) if place else None
     if len(place) > 1 and place[1] == short and not _has(document, place[:2]):
         other = [name for name in ("tray", "server") if _has(document, (place[0], name))]

@@ -24,8 +24,7 @@ _LEAST_NODES = 20  # needed to estimate how much the times of one node depend on
 def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tuple[FittedFamily | None, str]:
     """The best of several distributions by AICc, fitted to the times of all groups together, or None and the reason.
 
-    Times of one node resemble each other. With 20 or more nodes the covariance is widened by the ratio of the robust
-    (sandwich) covariance, which takes nodes and not times as independent, to that of the likelihood.
+    Times of one node resemble each other: with 20 or more nodes the covariance is widened (`widening`).
     """
     above = times.durations > 0.0
     pooled = _kept(times.pooled(), above)
@@ -62,8 +61,7 @@ def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tup
 def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> FittedFamily | None:
     """The Weibull distribution of a node if nodes differ in rate; None if they are equal, or too few to decide.
 
-    The shape is that of each node's renewals; pooling unequal nodes would make it too small. The mean is the mean time
-    between failures of a node over the fleet.
+    The shape is that of each node's renewals: pooled ones make it too small. The mean is that of the fleet.
     """
     fits, rates = model.renewals["node"], model.rates["node"]
     if len(model.places.systems) != 1 or "weibull" not in families:
@@ -97,9 +95,8 @@ def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> Fitte
 
 
 def widening(one: FamilyFit, codes: npt.NDArray[np.int64], nodes: int) -> float:
-    """Mean ratio of the robust covariance to that of the likelihood, from the node of each time of one group.
-
-    At least 1, and 1 with fewer than 20 nodes.
+    """Mean ratio of the robust (sandwich) covariance, with nodes as independent, to the likelihood's: 1 or more, and 1
+    with fewer than 20 nodes. `codes` are the nodes of the times.
     """
     present = np.unique(codes)
     if present.size < _LEAST_NODES:

@@ -1,8 +1,4 @@
-"""Logs as folders of the Failure Trace Archive, for its tools and `relfit.read`.
-
-Four tables, separated by tabs and padded with blanks: events (when each node was available and when not, in Unix
-seconds), components, nodes and platforms.
-"""
+"""Logs as folders of the Failure Trace Archive: tables of components, nodes, platforms, and events in Unix seconds."""
 
 from __future__ import annotations
 

@@ -16,11 +16,10 @@ _SURE = 0.95  # one-sided level at which the scatter must be above that of indep
 
 
 def down_scatter(model: FleetModel, level: float) -> Ratio | None:
-    """Relative variance of the level that the nodes' shares of time down have in common.
+    """Relative variance of the level that the nodes' shares of time down have in common, without racks and systems.
 
-    Outages of racks and whole systems are left out. For now, the level is relative to its mean over stretches as long
-    as the horizon, so that a change of rate or repair over years is none of it. None for several systems, for few
-    nodes or a short log, and where the nodes are not surely down together more often than independent ones.
+    For now, relative to its mean over stretches as long as the horizon. None for several systems, few nodes or a short
+    log, and where the nodes are not surely down together more often than independent ones.
     """
     watched, incidents, window = model.places.watched, model.found, model.period.log.window
     if len(model.places.systems) != 1 or model.question is not None or watched.n_groups < _FEWEST_NODES:
@@ -51,11 +50,11 @@ def scatter_of_outages(
     place: IntArray,
     stretch: float,
 ) -> tuple[float, float, int]:
-    """Mean covariance of two nodes' states (1 while down) relative to the product of their means.
+    """Mean covariance of two nodes' states (1 while down) relative to the product of their means, with its standard
+    error from blocks of two weeks, and their number; zero without outages.
 
-    The scatter, its standard error from blocks of two weeks, and their number; zero without outages. Outages of one
-    node do not overlap. Pairs of nodes of one `place` do not count. Means are those of stretches about `stretch` hours
-    long; a node counts in those through which it is watched.
+    Pairs of nodes of one `place` do not count. Means are those of stretches about `stretch` hours long; a node counts
+    in those through which it is watched.
     """
     first, last = float(entered.min()), float(left.max())
     stretches = max(round((last - first) / stretch), 1)

@@ -54,10 +54,7 @@ def _jobs_now(before: Parameters, now: Parameters, model: FleetModel) -> dict[st
 
 
 def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
-    """Mean times between failures of the period of a model for now, scaled to the current rates.
-
-    The intervals are for the realised rate over the horizon: they include its changes and its scatter.
-    """
+    """Mean times between failures of the period, scaled to the current rates; intervals of the rate over a horizon."""
     assert model.lately is not None
     lately = model.lately
     method = f"current rate, for the next {duration(lately.horizon)}"
@@ -95,10 +92,7 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
 
 
 def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
-    """Mean times to repair of a part of a log, scaled to the current repair times, which the complete log gives.
-
-    The intervals are for the mean of the repairs over the horizon, hours.
-    """
+    """Mean times to repair of a part of a log, scaled to the current ones; intervals of the mean over the horizon."""
     outages = outages_of(log)
     hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
     used = outages.failures & outages.end_known

@@ -37,19 +37,9 @@ class Rates(Estimated):
 
 
 def duration_of_counts(events: int, exposure: float, level: float, dispersion: float = 1.0) -> Duration:
-    """Mean time between events counted over `exposure` hours, with exact (Garwood) limits.
+    """Mean time between events counted over `exposure` hours, with exact (Garwood) limits; one-sided without an event.
 
-    Without an event there is only a lower limit, one-sided at `level`. `dispersion` is the variance of the count
-    relative to Poisson.
-
-    Examples
-    --------
-    >>> mean = duration_of_counts(10, 1000.0, 0.95)
-    >>> round(mean.value), round(mean.low), round(mean.high)
-    (100, 54, 209)
-    >>> mean = duration_of_counts(0, 1000.0, 0.95)
-    >>> mean.value, round(mean.low), mean.high
-    (None, 334, None)
+    `dispersion` is the variance of the count relative to Poisson.
     """
     about: dict[str, Any] = {"level": level, "events": events, "exposure": exposure, "distribution": "poisson"}
     if events == 0:
@@ -69,9 +59,8 @@ def duration_of_counts(events: int, exposure: float, level: float, dispersion: f
 
 
 def rates_of_log(model: FleetModel, level: float) -> Rates:
-    """Mean times between failures of every scope in the log: operating hours over incidents.
-
-    Incidents that began while the whole system was down interrupt no job and are not counted, except in ``any``.
+    """Mean times between failures of every scope: operating hours over incidents, without those that began while the
+    system was down, which interrupt no job and count in ``any`` only.
     """
     log, span = model.period.log, model.hours
     rates, absent, checks = {}, {}, []
@@ -120,15 +109,7 @@ def rates_of_log(model: FleetModel, level: float) -> Rates:
 
 
 def _of_any_scope(along: float, of_nodes: float, of_all: float) -> float:
-    """Dispersion of all incidents, from those along time, of single nodes and of all scopes.
-
-    Most incidents are of single nodes, so their dispersion dominates; it is below one only if that of all scopes is.
-
-    Examples
-    --------
-    >>> _of_any_scope(1.0, 1.5, 1.4), _of_any_scope(3.0, 1.5, 1.4), _of_any_scope(1.0, 0.8, 0.9)
-    (1.5, 3.0, 0.9)
-    """
+    """Dispersion of all incidents, from those along time, of single nodes (most incidents) and of all scopes."""
     return max(along if along > 1.0 else 0.0, of_nodes if of_nodes >= 1.0 else of_all)
 
 
@@ -175,9 +156,8 @@ def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Dura
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:
-    """Outages of whole systems that began under observation and name no node.
-
-    Columns: ``nodes`` of the system, ``hours``, ``ended`` (the end was observed), ``known`` (the end is recorded).
+    """Outages of whole systems that began under observation and name no node: ``nodes`` of the system, ``hours``,
+    ``ended`` (the end was observed), ``known`` (it is recorded).
     """
     outages, watched = system_outages_of(log), watched_of(log)
     unnamed = log.events["node"].isna().to_numpy()
@@ -212,10 +192,7 @@ def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
 
 
 def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
-    """Hours from the start of the window at which each node came under observation and left it.
-
-    Without nodes, one unit watched for the whole window.
-    """
+    """Hours from the start of the window at which each node came and left; without nodes, those of the window."""
     nodes, zero = watched_of(log), log.window.start.value
     entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
     if not nodes.n_groups:

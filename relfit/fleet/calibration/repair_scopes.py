@@ -56,11 +56,10 @@ class Repairs:
 
 
 def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
-    """Mean time from the first failure of an incident until its last record ends, by scope.
+    """Mean time from the first failure of an incident until its last record ends, by scope: a job on all its nodes
+    waits.
 
-    A job that needs all nodes hit waits this long. Incidents of unknown end, or of zero length, are left out; those in
-    progress at the end of observation are censored. An incident that begins on a node already down is one of its own
-    here, but part of that outage in a `FleetModel`.
+    Incidents of unknown end, or of zero length, are left out; those in progress at the end are censored.
     """
     table = incidents.table
     scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
@@ -80,20 +79,11 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
 def repair_of_an_outage(
     outages: LifeData, incident: IntArray, level: float, nodeless: pd.DataFrame | None = None, step: int = 0
 ) -> Duration | None:
-    """Mean time that a node is down in an outage; every node of an incident counts.
+    """Mean time that a node is down in an outage; every node of an incident counts. None without a completed repair.
 
-    With the mean time between outages of a node it gives the share of node-hours lost. The interval is on the log
-    scale, from the scatter between incidents, because their nodes are repaired together. None without a completed
-    repair. `incident` is that of each outage, -1 for none; `nodeless` are outages of whole systems that name no node
-    (`relfit.fleet.calibration.rates.nodeless_outages`), `step` the resolution of the clock in nanoseconds.
-
-    Examples
-    --------
-    Two nodes down for an hour each, and an incident of three nodes for ten hours:
-
-    >>> lives = LifeData.from_array([1.0, 1.0, 10.0, 10.0, 10.0])
-    >>> repair_of_an_outage(lives, np.array([0, 1, 2, 2, 2]), 0.95).value
-    6.4
+    With the mean time between outages it gives the share of node-hours lost. The interval is from the scatter between
+    incidents, because their nodes are repaired together. `incident` is that of each outage, -1 for none; `nodeless` are
+    `nodeless_outages`, `step` is the resolution of the clock in nanoseconds.
     """
     used = (incident >= 0) & timed_repairs(outages.durations, step)
     place, _ = renumbered(incident[used])

@@ -29,16 +29,9 @@ _REJECTED = 0.05  # p-value of the Anderson-Darling test below which no distribu
 
 
 def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], step: int = 0) -> LifeData:
-    """One repair per incident: the mean outage of its nodes, censored if one of them is.
+    """One repair per incident: the mean outage of its nodes, repaired together, censored if one of them is.
 
-    Nodes of one incident are repaired together, so they are one observation of a time to repair. Outages of zero length
-    are left out unless the clock is coarse (`relfit.log.outages.timed_repairs`), as are outages without an incident.
-
-    Examples
-    --------
-    >>> together = repairs_of_incidents(LifeData.from_array([5.0, 5.0, 8.0]), np.array([0, 0, 1]))
-    >>> together.durations.tolist()
-    [5.0, 8.0]
+    Left out are outages without an incident, and of zero length unless the clock is coarse (`timed_repairs`).
     """
     used = (incident >= 0) & timed_repairs(outages.durations, step)
     place, _ = renumbered(incident[used])
@@ -49,14 +42,11 @@ def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], ste
 
 
 def mean_of_repairs(times: LifeData, level: float) -> tuple[Duration | None, Check | None]:
-    """Mean of all repairs as observed, hours over repairs, with an interval that suits their distribution.
+    """Mean of all repairs, hours over repairs, with an interval that suits their distribution.
 
-    The distribution is unknown, so the interval spans those of all core distributions with an AICc within 6 of the
-    best: profile likelihoods of the mean, with Student's t instead of the normal quantile; above 100,000 repairs from
-    bins of 1 % width. If the exponential is as good and the lognormal is not, the interval is exact. If the
-    Anderson-Darling test rejects the best, or a coarse clock gives repairs of zero length, it allows for skewness
-    without a distribution (Hall's transformation of Student's t, 1992). Fewer than ten repairs are taken as
-    exponential.
+    It spans the profile likelihoods (with Student's t) of all core distributions with an AICc within 6 of the best; if
+    the exponential is as good and the lognormal is not, or for fewer than ten repairs, it is exact. If the
+    Anderson-Darling test rejects the best, or a coarse clock gives zeros, it is Hall's for skewed samples (1992).
     """
     n = int(times.n_failures.sum())
     total = float(times.total_time.sum())
@@ -127,14 +117,7 @@ def _lognormal(value: float, low: float, high: float, level: float, events: int,
 
 
 def _hall(values: FloatArray, level: float) -> tuple[float, float]:
-    """Limits of a mean by Hall's cubic transformation of Student's t.
-
-    Examples
-    --------
-    >>> low, high = _hall(np.array([1.0, 2.0, 2.0, 3.0, 30.0, 5.0, 1.0, 4.0, 2.0, 9.0]), 0.9)
-    >>> round(low, 1), round(high, 1)
-    (2.2, 19.1)
-    """
+    """Limits of a mean by Hall's cubic transformation of Student's t."""
     n, mean, spread = values.size, float(values.mean()), float(values.std(ddof=1))
     if not spread > 0.0:
         return mean, mean
@@ -146,11 +129,7 @@ def _hall(values: FloatArray, level: float) -> tuple[float, float]:
 
 
 def _correlation(times: LifeData, share: float, quick: float, slow: float) -> list[list[float]] | None:
-    """Correlation of the estimates of logit share, log quick mean and log slow mean, both kinds taken as exponential.
-
-    From the scores of the repairs. The more the two kinds overlap, the more a larger share of quick repairs goes with
-    longer means of both kinds.
-    """
+    """Correlation of logit share, log quick and log slow mean, from the scores of repairs of two exponential kinds."""
     time, ended = times.durations, times.observed
     logs = [np.log(w) - ended * np.log(mean) - time / mean for w, mean in ((share, quick), (1.0 - share, slow))]
     weight = special.expit(logs[0] - logs[1])
@@ -168,10 +147,7 @@ def _correlation(times: LifeData, share: float, quick: float, slow: float) -> li
 def kinds_of_repairs(
     times: LifeData, level: float, mean: Duration | None = None
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Quick and slow repairs, if two kinds explain the times better than one, else the reasons.
-
-    The shares times the means of the kinds add to `mean`, that of all repairs, where it is known.
-    """
+    """Quick and slow repairs, of mean `mean`, if two kinds explain the times better than one; else the reasons."""
     names = ("quick", "slow", "share_quick")
     row = repair_kinds(times, level=level).best().iloc[0]
     why = {

@@ -396,13 +396,7 @@ class Estimated:
 
 
 def plain(value: object, *, json: bool) -> Any:
-    """A model as tables, lists and values, without missing and empty ones.
-
-    Examples
-    --------
-    >>> plain(Parameters(mtbf="1 day"), json=True)
-    {'version': 2, 'mtbf': {'node': {'value': 24.0, 'unit': 'hours'}}}
-    """
+    """A model as tables, lists and values, without missing and empty ones."""
     if isinstance(value, Model):
         table = {name: plain(getattr(value, name), json=json) for name in type(value).model_fields}
         return {name: v for name, v in table.items() if v is not None and (v or not isinstance(v, (dict, list)))}

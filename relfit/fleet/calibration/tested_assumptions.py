@@ -98,10 +98,8 @@ def dependence_checks(part: FailureLog, dated: bool, joined: Incidents | None, r
 
 
 def said_once(checks: list[Check]) -> list[Check]:
-    """The checks, without that of counts at all time scales where the counts of some scope already scatter.
-
-    The latter are tested by themselves, the former among all questions about dependence: it may find nothing in the
-    same counts.
+    """The checks, without that of counts at all time scales where the counts of some scope already scatter: tested
+    among all questions about dependence, it may find nothing in the same counts.
     """
     scatter = any(check.concern and check.name.startswith("dispersion.") for check in checks)
     return [check for check in checks if check.concern or check.name != "dependence.dispersion" or not scatter]

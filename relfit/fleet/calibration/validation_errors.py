@@ -58,13 +58,7 @@ class ParameterError(ArgumentError):
 
 
 def dotted(place: Place) -> str:
-    """A place as a dotted key.
-
-    Examples
-    --------
-    >>> dotted(("checks", 0, "name"))
-    'checks[0].name'
-    """
+    """A place as a dotted key, as ``checks[0].name``."""
     text = ""
     for part in place:
         text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"

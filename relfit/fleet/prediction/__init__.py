@@ -1,16 +1,13 @@
 """Predictions from counts and times alone: levels of a series, weighted by how well they predicted its past.
 
-`steps` counts events in days that end with the observation; `discounted_levels` discounts the past of a series;
-`mixing` weights the levels by their past predictions and mixes them; `longer_horizons` keeps a longer time from having
-fewer events than a shorter one; `mean_times` does the same for the length of
-repairs, `rates_of_parts` for racks and causes; `switching` follows nodes, a few of which change suddenly. Nothing here
-depends on fleets or jobs.
+`steps` counts events in days; `discounted_levels` discounts the past of a series; `mixing` weights and mixes the
+levels; `mean_times` is for lengths of repairs, `rates_of_parts` for racks and causes, `switching` for nodes. Nothing
+here depends on fleets or jobs.
 """
 
 from relfit.fleet.prediction.discounted_levels import HALF_LIVES, DiscountedLevels, levels_of
-from relfit.fleet.prediction.longer_horizons import cumulative
 from relfit.fleet.prediction.mean_times import body_of, mean_time_ahead
-from relfit.fleet.prediction.mixing import Prediction, distribution_of_counts, mix
+from relfit.fleet.prediction.mixing import Prediction, cumulative, distribution_of_counts, mix
 from relfit.fleet.prediction.rates_of_parts import RelativeRates, relative_rates
 from relfit.fleet.prediction.steps import TimeSteps
 from relfit.fleet.prediction.switching import Multiples, multiples_now

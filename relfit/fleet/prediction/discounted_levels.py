@@ -1,10 +1,8 @@
 """Levels of a series from its past: exponentially weighted means, means of the last months, and levels with a slope.
 
-A mean with half-life H is optimal for a level that follows a random walk of matching speed (Muth 1960): with gain
-``K = 1 - 2**(-1/H)`` per day and daily variance ``s``, the level is known with variance ``K s`` and moves by ``K**2 s``
-per day. An infinite half-life is the mean of a constant level, a mean of the last months that of one constant since.
-A level with a slope, by double exponential smoothing, goes on rising or falling while the slope fades (Gardner and
-McKenzie 1985).
+A mean with half-life H is optimal for a level that follows a random walk of matching speed (Muth 1960): with gain ``K =
+1 - 2**(-1/H)`` per day and daily variance ``s``, the level is known with variance ``K s`` and moves by ``K**2 s`` per
+day. A slope fades (double exponential smoothing, Gardner and McKenzie 1985).
 """
 
 from __future__ import annotations
@@ -54,32 +52,16 @@ class DiscountedLevels:
     def steady(self) -> DiscountedLevels:
         """The level with an infinite half-life."""
         row = [len(HALF_LIVES) - 1]
-        return DiscountedLevels(
-            self.level[row], self.uncertain[row], self.wander[row], self.toward[row], self.within[row]
-        )
+        return DiscountedLevels(*(each[row] for each in vars(self).values()))
 
     def over(self, at: IntArray, steps: float) -> FloatArray:
-        """Mean level over `steps` steps from each origin on, shape (predictors, origins).
-
-        Examples
-        --------
-        >>> row, none = np.array([[4.0]]), np.zeros((1, 1))
-        >>> levels = DiscountedLevels(row, none, none[0], row / 2.0, np.array([90.0]))
-        >>> levels.over(np.array([0]), 90.0).round(3).tolist()  # 2 + 2 (1 - 1/e)
-        [[3.264]]
-        """
+        """Mean level over `steps` steps from each origin on, shape (predictors, origins)."""
         gone = 1.0 + np.expm1(-steps / self.within) * self.within / steps
         return self.level[:, at] + gone[:, None] * (self.toward[:, at] - self.level[:, at])
 
 
 def discounted(values: FloatArray, half_life: float) -> FloatArray:
-    """Sums of the values before each step and before now, discounted by age with a half-life in steps.
-
-    Examples
-    --------
-    >>> discounted(np.array([1.0, 0.0, 1.0]), 1.0).tolist()
-    [0.0, 1.0, 0.5, 1.25]
-    """
+    """Sums of the values before each step and before now, discounted by age with a half-life in steps."""
     size = values.shape[-1]
     sums = np.zeros((*values.shape[:-1], size + 1))
     block = size if np.isinf(half_life) else max(int(_DOUBLINGS * half_life), 1)

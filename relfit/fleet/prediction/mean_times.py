@@ -1,7 +1,6 @@
 """The mean duration of repairs that begin over a horizon, predicted from past ones.
 
-A few very long repairs make most of the scatter of sums, and no change of theirs can be seen. So the hours of each
-repair up to `body_of` are followed through time; what the longest take beyond stays a constant share.
+A few very long repairs make most of the scatter of sums: what they take beyond `body_of` stays a constant share.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """Predictors weighted by their past predictions, and mixed, for counts and for shares.
 
-Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty of the level, and its
-movement over the horizon. Its score is the log density of the outcome in the next ten days and over the horizon.
-Weights follow the scores; a small share returns to all predictors, so that one that was wrong for years can recover
-(fixed share, Herbster and Warmuth 1998: the loss is that of the best sequence of predictors, plus a term that grows
-only with the number of its changes).
+Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty and movement of the
+level. Its score is the log density of the outcome in the next ten days and over the horizon. A small share of the
+weights returns to all, so that one that was wrong for years can recover (fixed share, Herbster and Warmuth 1998).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +25,7 @@ _BEGIN = 20  # steps before the first
 _BACK = 0.03  # share of the weights that returns to all predictors in a horizon
 _LEAST = 1e-4  # smaller weights are dropped
 _MOST = 1e12  # largest drawn count
+_STANDARD = (7 * 24.0, 30 * 24.0, 90 * 24.0, 365 * 24.0)  # hours; the same whatever other horizons are of interest
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,10 +72,7 @@ class Prediction:
         return max(square - float(self.weight @ self.mean) ** 2, 0.0)
 
     def variance_of_rate(self, chance: float = 1.0) -> float:
-        """Variance of the realised rate over the horizon: its level, and scatter beyond Poisson.
-
-        The Poisson part of the variance, `chance` times the mean, is left out.
-        """
+        """Variance of the realised rate over the horizon, without that of Poisson, `chance` times the mean."""
         square = float(self.weight @ (self.variance + self.mean**2))
         return max(square - self.expected**2 - chance * self.expected, self.variance_of_level)
 
@@ -141,24 +138,78 @@ class Prediction:
             return low
         return float(optimize.brentq(beyond, low, high, xtol=1e-15)) if beyond(high) > 0.0 else high
 
-    def draw(self, size: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Random levels (means of the outcome) and random outcomes with them, both of shape (size,)."""
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random counts, shape (size,)."""
         row = rng.choice(self.weight.size, size, p=self.weight)
         mean, variance, of_level = self.mean[row], self.variance[row], self.of_level[row]
-        if self.shares:
-            level = mean + np.sqrt(of_level) * rng.standard_normal(size)
-            seen = level + np.sqrt(variance - of_level) * rng.standard_normal(size)
-            return np.clip(level, 0.0, 1.0), np.clip(seen, 0.0, 1.0)
         level = _gamma(mean, of_level, rng)
         # scatter beyond the level is proportional to it
         beyond = np.maximum(variance - of_level - mean, 0.0) * level / np.maximum(mean, 1e-12)
-        return level, rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
+        return rng.poisson(_gamma(level, beyond, rng)).astype(np.float64)
 
 
 def distribution_of_counts(mean: float, variance: float) -> Prediction:
     """The negative binomial of this mean and variance; Poisson if the variance is not above the mean."""
     each = np.array([mean]), np.array([max(variance, mean)])
     return Prediction(np.ones(1), *each, np.zeros(1), False, np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Cumulative(Prediction):
+    """A predicted count that is at least that of each shorter horizon; the other attributes are its own.
+
+    Each horizon weighs the predictors by their past errors over its own length, so after a storm the lower limit of
+    ninety days might be below that of thirty. At each probability the quantile is the largest of both.
+    """
+
+    shorter: tuple[Prediction, ...]
+
+    @property
+    def expected(self) -> float:
+        """The largest of the means."""
+        return max(super().expected, *(one.expected for one in self.shorter))
+
+    def cdf(self, x: FloatArray) -> FloatArray:
+        """Probability of at most `x`: the smallest over the horizons."""
+        return np.minimum.reduce([super().cdf(x), *(one.cdf(x) for one in self.shorter)])
+
+    def quantile(self, p: float) -> float:
+        """The smallest value that is not exceeded with probability `p`: the largest over the horizons."""
+        return max(super().quantile(p), *(one.quantile(p) for one in self.shorter))
+
+    def of_sizes(self, mean: float, square: float) -> Cumulative:
+        """Prediction of the sum of the sizes of so many over each horizon."""
+        sums = super().of_sizes(mean, square)
+        return Cumulative(**{**vars(sums), "shorter": tuple(one.of_sizes(mean, square) for one in self.shorter)})
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Random counts, shape (size,), raised to the largest of those over shorter horizons at the same rank."""
+        drawn = super().draw(size, rng)
+        others = [one.draw(size, own) for one, own in zip(self.shorter, rng.spawn(len(self.shorter)), strict=True)]
+        raised, order = np.empty_like(drawn), np.argsort(drawn, kind="stable")
+        raised[order] = np.maximum(drawn[order], np.maximum.reduce([np.sort(one) for one in others]))
+        return raised
+
+
+def cumulative(over: Callable[[float], Prediction], hours: float) -> Prediction:
+    """The prediction over `hours`, at least those over the standard horizons of 7, 30, 90 and 365 days within it.
+
+    Parameters
+    ----------
+    over : callable
+        Gives the prediction of a count over some hours by itself.
+    hours : float
+
+    Examples
+    --------
+    After a storm a week is expected to have 16 failures or more, a month by its own past one or more; said are 16:
+
+    >>> month = cumulative(lambda hours: distribution_of_counts(30.0 if hours < 200.0 else 12.0, 90.0), 720.0)
+    >>> month.expected, month.quantile(0.05)
+    (30.0, 16.0)
+    """
+    own, shorter = over(hours), tuple(over(standard) for standard in _STANDARD if standard < hours)
+    return Cumulative(**vars(own), shorter=shorter) if shorter else own
 
 
 def mix(
@@ -236,14 +287,8 @@ def mix(
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
-    """Weights of the components after log scores in turn, shape (components, scores); fixed share.
-
-    After each score a share `back` of the weights returns to the first ones: `prior`, equal by default.
-
-    Examples
-    --------
-    >>> fixed_share(np.log([[0.5, 0.5], [0.25, 0.25]]), 0.0).round(2).tolist()
-    [0.8, 0.2]
+    """Weights of the components after log scores in turn, shape (components, scores); after each a share `back` of them
+    returns to the first ones: `prior`, equal by default.
     """
     first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
     return np.asarray(_weights_after(np.exp(scores - scores.max(axis=0, initial=-np.inf)).T, back, first))

@@ -1,8 +1,6 @@
-"""Current failure rates of racks and causes relative to the mean.
+"""Current failure rates of racks and causes: the common rate times multiples with a gamma prior around one.
 
-Each part has the common rate times a multiple with a gamma prior around one; older failures of a part count less. The
-variance between parts, and how fast they change, are weighted by how well the next step of all parts was predicted (as
-in `relfit.fleet.prediction.mixing`).
+The variance between parts, and how fast they change, are weighted by how well the next step of all was predicted.
 """
 
 from __future__ import annotations
@@ -35,18 +33,11 @@ class RelativeRates:
         Shape of its gamma distribution: one over the squared coefficient of variation.
     scatter : float
         Variance of the counts of parts in a step relative to that predicted, 1 or more.
-    half_life : float
-        Half-life in days of the predictor with the largest weight.
     """
 
     rate: FloatArray
     shape: FloatArray
     scatter: float
-    half_life: float
-
-    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
-        """Random multiples, shape (size, parts)."""
-        return np.asarray(rng.gamma(self.shape, size=(size, self.rate.size)) * (self.rate / self.shape))
 
 
 def relative_rates(counts: FloatArray, exposure: FloatArray, days: float) -> RelativeRates:
@@ -93,6 +84,5 @@ def relative_rates(counts: FloatArray, exposure: FloatArray, days: float) -> Rel
     weight = fixed_share(np.array(scores), _BACK)
     mean = weight @ np.array(means)
     square = weight @ (np.array(means) ** 2 * (1.0 + 1.0 / np.array(sizes)))
-    best = int(weight.argmax())
     shape = mean**2 / np.maximum(square - mean**2, 1e-12)
-    return RelativeRates(mean, shape, max(float(errors[best]), 1.0), _HALF_LIVES[best // len(_ALIKE)])
+    return RelativeRates(mean, shape, max(float(errors[int(weight.argmax())]), 1.0))

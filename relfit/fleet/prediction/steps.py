@@ -52,15 +52,8 @@ class TimeSteps:
     def counts(
         self, at: IntArray, group: CodeArray | None = None, size: int = 1, weight: FloatArray | None = None
     ) -> FloatArray:
-        """Number of instants (nanoseconds) in each step, or sum of their weights, shape (groups, steps).
-
-        Instants outside all steps, or in group -1, do not count.
-
-        Examples
-        --------
-        >>> steps = TimeSteps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-01-04"))
-        >>> steps.counts(np.array([pd.Timestamp("2024-01-02 03:00").value])).tolist()
-        [[0.0, 1.0, 0.0]]
+        """Number of instants (nanoseconds) in each step, or sum of their weights, shape (groups, steps); those outside
+        all steps, or in group -1, do not count.
         """
         step = np.searchsorted(self.edges, at, side="right") - 1
         step[at == self.edges[-1]] = self.size - 1

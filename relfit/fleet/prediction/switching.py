@@ -1,10 +1,8 @@
 """Current failure rates of nodes relative to the mean: multiples that last for some time and then change suddenly.
 
-A node keeps its multiple of the mean rate until it changes (a part begins to fail, a repair helps). The new multiple
-comes from a gamma distribution around one or, for a few nodes, from anywhere above twice the mean. The probabilities of
-each node's multiple are updated from step to step (Adams and MacKay 2007, on a grid of multiples). The variance between
-nodes, the share of large multiples, the mean duration of a multiple, and the influence of neighbouring nodes (in the
-order of names) are weighted by how well the past of all nodes was predicted.
+A new multiple comes from a gamma distribution around one or, for a few nodes, from anywhere above twice the mean. The
+probabilities of each node's multiple are updated from step to step (Adams and MacKay 2007, on a grid). The settings,
+and the influence of neighbouring nodes (in the order of names), are weighted by how well the past was predicted.
 """
 
 from __future__ import annotations
@@ -161,9 +159,8 @@ def multiples_now(
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
-    """Expected failures of a usual node in each step, without nodes that had far too many around that time.
-
-    The rate of a step with few failures is shrunk to that of the surrounding days, and that to the overall rate.
+    """Expected failures of a usual node in each step, without nodes that had far too many around that time; with few in
+    a step its rate is shrunk to that of the days around, and that to the overall rate.
     """
     about = max(2 * round(_ABOUT / days) + 1, 3)
 

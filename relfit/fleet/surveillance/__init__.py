@@ -1,9 +1,8 @@
 """Changes in a watched fleet, at a stated tail probability: rates, nodes, repairs.
 
-A `WatchedFleet` is a log until now, as streams of incidents by day and by node. `rate_scans` compares windows of counts
-with the year before them, `recurrence_scans` the last failures of a place with those of all others; both work on arrays
-alone. `rates_of_fleet`, `repair_scans` and `node_scans` apply them and divide the false alarms allowed in a year among
-the tests. `relfit.live` reports the results, `standing_alarms` has those at the end of a log.
+A `WatchedFleet` is a log until now. `rate_scans` compares windows of counts with the year before them,
+`recurrence_scans` the last failures of a place with those of all others; `rates_of_fleet`, `repair_scans` and
+`node_scans` divide the false alarms allowed in a year among such tests. `relfit.live` reports them.
 """
 
 from relfit.fleet.surveillance.count_scores import (

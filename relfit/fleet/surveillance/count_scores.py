@@ -175,24 +175,16 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
     rows = []
     for hours, part in known.assign(inside=inside).groupby("horizon_hours"):
         error = (part["happened"] - part["mean"]).abs().mean() / max(part["mean"].mean(), 1e-9)
-        rows.append(
-            {
-                "Days": number(float(str(hours)) / 24.0),
-                "Forecasts": len(part),
-                "Inside": percent(part["inside"].mean()),
-                "Should be": percent(part["level"].mean()),
-                "Mean miss": percent(error),
-            }
-        )
+        shares = percent(part["inside"].mean()), percent(part["level"].mean()), percent(error)
+        rows.append((number(float(str(hours)) / 24.0), len(part), *shares))
+    every = pd.DataFrame(rows, columns=["Days", "Forecasts", "Inside", "Should be", "Mean miss"])
     latest = known.sort_values("made", kind="stable").tail(last)[::-1]
     each = pd.DataFrame(
         {
             "Made": latest["made"].dt.tz_convert(zone).dt.strftime("%Y-%m-%d"),
             "System": latest["system"],
             "Days": (latest["horizon_hours"] / 24.0).map(number),
-            "Incidents forecast": [
-                _limits(row["mean"], row["lower"], row["upper"]) for row in latest.to_dict("records")
-            ],
+            "Incidents forecast": list(map(_limits, latest["mean"], latest["lower"], latest["upper"])),
             "Incidents seen": latest["happened"].astype(int),
             "Inside": inside[latest.index].map({True: "yes", False: "no"}),
         }
@@ -201,4 +193,4 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
         f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} were inside the interval; "
         f"{percent(known['level'].mean())} should."
     )
-    return sentence, {"All of them": pd.DataFrame(rows), "The last": each}
+    return sentence, {"All of them": every, "The last": each}

@@ -143,10 +143,8 @@ def _of_others(fleet: WatchedFleet, row: int, first: int, last: int, by_cause: b
 
 
 def _alpha(at: IntArray, origin: int, allowed: float, least: int) -> FloatArray:
-    """Tail probability for each incident that divides the false alarms per year among the incidents of the past year.
-
-    Days since the start of the log over incidents so far estimate the time between incidents without bias, so the first
-    weeks do not exceed their share either. Before `least` days there are no alarms.
+    """Tail probability for each incident that divides the false alarms per year among the incidents of the past year,
+    as estimated without bias from the log so far; none raises an alarm before `least` days.
     """
     span = np.clip(at - origin, least * DAY, REFERENCE * DAY)
     number = np.searchsorted(at, at, "right") - np.searchsorted(at, at - span, "right")

@@ -61,22 +61,13 @@ class Windows:
 
 
 def episodes(stream: int, windows: Windows, alpha: float, *, down: bool = False) -> Iterator[RateEpisode]:
-    """The alarms of a stream.
+    """The alarms of a stream: days with a window whose tail probability is `alpha` or less; `down` for rates that fell.
 
-    A day raises an alarm if one of its windows has a tail probability of `alpha` or less. The alarm ends once that of
-    every window exceeds 1000 `alpha` (or 0.1). Once the days after it was raised are 100 times as likely at the usual
-    rate as half-way to its own (the geometric mean of the usual rate and the 95 % limit next to it, so that a part of
-    the change that stays keeps the alarm up), only windows that began after it was raised count for this; it stands for
-    as long as the window that raised it, a week at least. A later window that exceeds the alarm's own rate, too, by a
-    tail probability of `alpha`, ends it and raises the next. No window raises an alarm that began before the last one
-    was raised. `down` says that the windows show rates that fell.
-
-    Examples
-    --------
-    >>> p = np.array([[0.5, 1e-9, 1e-7, 0.5, 1e-9]])
-    >>> past = list(episodes(0, Windows(np.array([1]), p, 1.0 + p, p), 1e-8))
-    >>> [(each.first, each.last, each.lasts) for each in past]
-    [(1, 2, False), (4, 4, True)]
+    An alarm ends once that of every window exceeds 1000 `alpha` (or 0.1). Once the days since it was raised are 100
+    times as likely at the usual rate as half-way to its own (see `_refuted`), only windows that began after it count
+    for this; it stands for as long as the window that raised it, a week at least. A later window that exceeds the
+    alarm's own rate by `alpha`, too, ends it and raises the next. No window raises an alarm that began before the last
+    one was raised.
     """
     day = np.arange(windows.p.shape[1])
     began = day + 1 - windows.days[:, None]

@@ -1,15 +1,14 @@
 """Rates that changed: daily counts of many parts, with each window that ends today compared with the year before it.
 
-Windows of one day to sixteen weeks are compared with the 365 days before them (a generalised likelihood-ratio scan over
-the time of the change). The expected count is gamma-Poisson: its variance includes the uncertainty of the past rate and
-the past scatter of days, weeks and months. An increase in the rest of the system, over the year or the last eight weeks
-before the window, is not attributed to a part.
+A generalised likelihood-ratio scan over the time of the change. The expected count is gamma-Poisson, from the
+uncertainty of the past rate and the past scatter of days, weeks and months. An increase in the rest of the system, over
+the year or the last eight weeks before the window, is not attributed to a part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
@@ -34,25 +33,18 @@ _FEWEST = 6  # scores in a window
 
 @dataclass(frozen=True, eq=False)
 class RateScan:
-    """The most significant window that ends with each day, arrays of shape (streams, days).
+    """All windows by the day with which they end.
 
     Attributes
     ----------
-    p : ndarray
+    p : ndarray, shape (streams, days)
         Least tail probability over the windows; 1 without enough data.
-    window : ndarray of int
-        Length of that window, days.
-    seen, expected : ndarray
-        Observed and expected count in it.
-    every : callable, optional
+    every : callable
         All windows of one stream.
     """
 
     p: FloatArray
-    window: IntArray
-    seen: FloatArray
-    expected: FloatArray
-    every: Callable[[int], Windows] | None = None
+    every: Callable[[int], Windows]
 
     @classmethod
     def of(
@@ -62,27 +54,25 @@ class RateScan:
         counts: FloatArray | None = None,
     ) -> RateScan:
         """The scan of the windows whose tail probability, observed and expected count `look` gives for some streams."""
-        out = cls(np.ones(shape), np.ones(shape, np.int64), *np.zeros((2, *shape)))
         usable = [each for each in WINDOWS if each <= shape[1]]
-        for window in usable:
-            p, seen, expected = look(window, slice(None))
-            better = p < out.p
-            out.window[better] = window
-            for own, new in ((out.p, p), (out.seen, seen), (out.expected, expected)):
-                own[better] = new[better]
 
         def every(stream: int) -> Windows:
-            looks = [look(window, slice(stream, stream + 1)) for window in usable]
-            p, seen, expected = (np.array([each[i][0] for each in looks]) for i in range(3))
+            p, seen, expected = np.zeros((3, len(usable), shape[1]))
+            p[:] = 1.0  # on days that are too early for a window
+            for i, window in enumerate(usable):
+                for values, own in zip(look(window, slice(stream, stream + 1)), (p, seen, expected), strict=True):
+                    own[i, window - 1 :] = values[0]
             return Windows(np.array(usable), p, seen, expected, None if counts is None else counts[stream])
 
-        return replace(out, every=every)
+        least = np.ones(shape)
+        for window in usable:
+            np.fmin(least[:, window - 1 :], look(window, slice(None))[0], out=least[:, window - 1 :])
+        return cls(least, every)
 
     def episodes(self, alpha: float, *, down: bool = False) -> Iterator[RateEpisode]:
         """The alarms at a tail probability of `alpha`, each until it ends (see `rate_episodes.episodes`)."""
         for stream in np.flatnonzero((self.p <= alpha).any(axis=1)).tolist():
-            if self.every is not None:
-                yield from episodes(stream, self.every(stream), alpha, down=down)
+            yield from episodes(stream, self.every(stream), alpha, down=down)
 
 
 def scan_rates(
@@ -112,13 +102,14 @@ def scan_rates(
 
     >>> counts = np.append(np.tile([1.0, 0.0], 250), np.full(10, 2.0))[None]
     >>> scan = scan_rates(counts, np.ones_like(counts))
-    >>> bool(scan.p[0, :500].min() > 1e-3), bool(scan.p[0, 509] < 1e-4), int(scan.window[0, 509])
-    (True, True, 14)
+    >>> bool(scan.p[0, :500].min() > 1e-3), bool(scan.p[0, 509] < 1e-4)
+    (True, True)
     """
     own = _Past.of(counts, exposure)
     scatter = _scatter(own)
     before = None if prior is None else _Past.of(*(np.broadcast_to(each, counts.shape) for each in prior))
     others = None if rest is None else _Past.of(*rest)
+    # a rest whose rate has fallen, as a batch's after its first months, first exceeds that of its last weeks
     of_others = None if others is None else {days: _scatter(others, days) for days in (REFERENCE, LEAST_REFERENCE)}
     seen_since = _seen_since(counts if rest is None else counts + rest[0])
 
@@ -139,15 +130,9 @@ def scan_rates(
         usable = (units > 0.0) & (seen_since[rows, t - window] >= LEAST_REFERENCE)
         usable &= (past_units > 0.0) | (before is not None)
         mean = np.where(usable, mean, 0.0)
-        each = (_tail(seen, mean, variance, usable, down), seen, mean)
-        return tuple(_by_day(values, window, fill) for values, fill in zip(each, (1.0, 0.0, 0.0), strict=True))
+        return _tail(seen, mean, variance, usable, down), seen, mean
 
     return RateScan.of(counts.shape, look, counts)
-
-
-def _by_day(values: FloatArray, window: int, fill: float) -> FloatArray:
-    """Values of windows by their last day; `fill` on days that are too early for one."""
-    return np.pad(values, ((0, 0), (window - 1, 0)), constant_values=fill)
 
 
 def _seen_since(counts: FloatArray) -> IntArray:
@@ -233,11 +218,7 @@ def _over(scatter: list[FloatArray], at: IntArray, window: int, rows: slice, ref
 def _excuse(
     others: _Past, reference: int, scatter: list[FloatArray], t: IntArray, window: int, rows: slice
 ) -> FloatArray:
-    """Factor by which the rest of the system has significantly increased in the window, else 1.
-
-    A rest whose rate has fallen, as that of a batch after its first months, is above its rate of the last weeks long
-    before it is above that of the year.
-    """
+    """Factor by which the rest of the system has significantly increased in the window over the `reference`, else 1."""
     seen, units, past, past_units = others.window(t, window, rows, reference)
     mean = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
     spread = np.sqrt(mean + mean**2 * (1.0 / (past + 0.5) + _over(scatter, t - window, window, rows, reference)))
@@ -277,8 +258,7 @@ def scan_scores(sums: FloatArray, numbers: FloatArray) -> RateScan:
         usable = (number >= _FEWEST) & (before >= 4 * _FEWEST) & (t - window >= LEAST_REFERENCE)
         wide = np.maximum(number, 1.0) * spreads[window][rows, t - window]
         spread = np.sqrt(wide * (1.0 + number / np.maximum(before, 1.0)))
-        each = (np.where(usable, special.ndtr(-seen / spread), 1.0), seen / np.maximum(number, 1.0), number)
-        return tuple(_by_day(values, window, fill) for values, fill in zip(each, (1.0, 0.0, 0.0), strict=True))
+        return np.where(usable, special.ndtr(-seen / spread), 1.0), seen / np.maximum(number, 1.0), number
 
     return RateScan.of(sums.shape, look)
 

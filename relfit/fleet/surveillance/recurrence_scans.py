@@ -1,9 +1,8 @@
 """Incidents that recur at one place sooner than by chance: an outlier node, a failed repair.
 
-Of `n` equal places each is equally likely to be the next. The last few incidents of a place are compared with the
-incidents of all others in the same time, so changes of the fleet's rate do not matter. Differences between places and
-bursts of incidents are measured by pairs at one place within lags of 1 to 365 days, relative to chance, at the other
-places: a place must exceed what is usual in its fleet.
+Of `n` equal places each is equally likely to be the next: the last incidents of a place are compared with those of all
+others in the same time. A place must exceed what is usual in its fleet: pairs at one place within lags of 1 to 365
+days, relative to chance, at the other places measure differences between places and bursts.
 """
 
 from __future__ import annotations

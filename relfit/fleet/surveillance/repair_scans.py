@@ -63,10 +63,7 @@ def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisod
 
 
 def _scores(day: IntArray, hours: FloatArray, cause: CodeArray) -> FloatArray:
-    """Normal score of each repair among those of its cause in the year until four weeks before; NaN if they are few.
-
-    Causes with few repairs in that year are one cause.
-    """
+    """Normal score of each repair among those of its cause in the year until four weeks before; NaN if they are few."""
     out = np.full(day.size, np.nan)
     week = day // _WEEK
     edges = np.append(0, np.flatnonzero(np.diff(week)) + 1)
@@ -76,7 +73,7 @@ def _scores(day: IntArray, hours: FloatArray, cause: CodeArray) -> FloatArray:
         past = slice(first, until, max((until - first) // _MOST, 1))
         often = np.bincount(cause[past], minlength=int(cause.max(initial=0)) + 1) >= _FEWEST
         kind, of_past = (np.where(often[codes], codes, -1) for codes in (cause[begin:end], cause[past]))
-        for each in np.unique(kind):
+        for each in np.unique(kind):  # causes with few repairs in that year are one
             others = np.sort(hours[past][of_past == each])
             if others.size >= _FEWEST:
                 mine = begin + np.flatnonzero(kind == each)

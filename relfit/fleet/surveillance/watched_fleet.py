@@ -197,9 +197,8 @@ class WatchedFleet:
         return Streams("cause", system, [str(self.causes[i]) for i in cause], counts, self.of_systems.exposure[system])
 
     def of_parts(self) -> list[Streams]:
-        """Incidents of single nodes by rack, by each attribute of nodes with few values, and by month of installation.
-
-        An incident of several nodes of one rack counts once for that rack, and for no other kind.
+        """Incidents of single nodes by rack, by each attribute of nodes with few values, and by month of installation;
+        those of several nodes of one rack count once for that rack, and for no other kind.
         """
         out = []
         rack = self.joined.group

@@ -76,12 +76,8 @@ def fetched_documents(
     reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """The content of a source's changed files: each group that is read together is a document.
-
-    Raises
-    ------
-    SourceError
-        Where there is no file, and for files that cannot be read; it carries the content of the others.
+    """The content of a source's changed files: each group that is read together is a document. A `SourceError` where
+    there is no file, and for files that cannot be read; it carries the content of the others.
     """
     changed, state, held = _changed_files(path, cursor)
     shown = getattr(path, "short", str)
@@ -142,14 +138,7 @@ def _changed_files(path: str, cursor: Mapping[str, object]) -> tuple[list[Path],
 
 
 def form_of(log: FailureLog) -> str:
-    """The format of a log and its attributes, to notice that they change.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> form_of(rf.datasets.load("white"))
-    'table: rack'
-    """
+    """The format of a log and its attributes, as ``table: rack``, to notice that they change."""
     names = log.attributes
     shown = ", ".join(sorted(names)) if len(names) <= 50 else f"{count(len(names), 'column')} of its own"
     return f"{log.source.format}: {shown}"

@@ -52,13 +52,7 @@ class PrometheusSource(SourceBase):
 
     @property
     def query(self) -> str:
-        r"""The query: the highest value of all targets of each node.
-
-        Examples
-        --------
-        >>> PrometheusSource(kind="prometheus", url="http://h", jobs=['a"b'], metric="up").query
-        'max by (relfit_node) (label_replace(up{job=~"a\\"b"}, "relfit_node", "$1", "instance", "(.*?)(?::[0-9]+)?"))'
-        """
+        """The query: the highest value of all targets of each node."""
         plain = [_escaped(job) for job in self.jobs]
         chosen = f"{{job=~{json.dumps('|'.join(plain), ensure_ascii=False)}}}" if plain else ""
         return (

@@ -1,7 +1,6 @@
 """Slurm's own records as a source: its commands run without a shell, their output as files, or its accounting database.
 
-Every command prints UTC. Each round reads again from the oldest outage in progress in the last round, and at least two
-days back, for events that reach slurmdbd late.
+Every command prints UTC. Each round reads again from the oldest outage in progress, at least two days, for late events.
 """
 
 from __future__ import annotations

@@ -120,13 +120,7 @@ class SourceBase(Model):
 
 
 def password_from(variable: str | None) -> str | None:
-    """The password that an environment variable holds; None where no variable is named.
-
-    Raises
-    ------
-    SourceError
-        When it is not set.
-    """
+    """The password that an environment variable holds; None where none is named, a `SourceError` when it is not set."""
     if variable is not None and variable not in os.environ:
         raise SourceError(f"the environment variable {variable} is not set", remedy="set it to the password")
     return None if variable is None else os.environ[variable]

@@ -40,11 +40,11 @@ _MOST_COLUMNS = 200  # columns beyond the named ones
 def query_rows(
     url: str, query: str, values: Mapping[str, object], *, password_env: str | None = None, timeout: float = 120.0
 ) -> pd.DataFrame:
-    """The rows of a query, with values of its parameters such as ``:since``.
+    """The rows of a query, with values of its parameters such as ``:since``; the URL is SQLAlchemy's, without a
+    password.
 
-    The URL is as for SQLAlchemy, without a password. The server may take `timeout` seconds to connect, to answer, and
-    between batches of rows. A `SourceError`, one line that holds no password, when it refuses, is silent for longer, or
-    gives too many rows.
+    The server may take `timeout` seconds to connect, to answer, and between batches of rows. A `SourceError`, one line
+    that holds no password, when it refuses, is silent for longer, or gives too many rows.
     """
     password = password_from(password_env)
     try:
