@@ -196,7 +196,9 @@ def _without_start(columns: Columns, start: pd.Series) -> list[str]:
         return []
     name = columns.names["start"]
     rows = count(int(empty.sum()), "row has", "rows have")
-    return [f"{rows} no {name!r}; if such a unit still runs, give durations with a flag instead (docs/lives.md)"]
+    return [
+        f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME (docs/lives.md)"
+    ]
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -380,7 +382,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         *([] if flag in columns or columns.mapping.observed == "" else [UNFLAGGED]),
         *columns.questions(),
         *columns.table.notes,
-        "the durations carry no dates; the window shown is a placeholder",
     )
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())
