@@ -73,8 +73,8 @@ class FailuresAhead(Result):
         value, low, high = (float(v[place, column]) for v in (self.expected, self.low, self.high))
         if not np.isfinite(value):
             return (
-                f"No unit{name} failed so far: of {count(int(self.running[place]), 'running unit')}, at most {high:.0f} "
-                f"fail within {duration(float(self.times[column]))} ({percent(self.level)} prediction interval)."
+                f"No unit{name} failed so far: of {count(int(self.running[place]), 'running unit')}, at most "
+                f"{high:.0f} fail within {duration(float(self.times[column]))} ({percent(self.level)} prediction interval)."
             )
         return (
             f"Of {count(int(self.running[place]), 'running unit')}{name}, {value:.3g} are expected to fail within "
