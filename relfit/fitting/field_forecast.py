@@ -71,16 +71,11 @@ class FailuresAhead(Result):
         column = int(np.argmax(self.times))
         name = "" if len(self.groups) == 1 else f" of {self.groups[place]}"
         value, low, high = (float(v[place, column]) for v in (self.expected, self.low, self.high))
+        units, within = count(int(self.running[place]), "running unit"), duration(float(self.times[column]))
+        which = f"({percent(self.level)} prediction interval"
         if not np.isfinite(value):
-            return (
-                f"No unit{name} failed so far: of {count(int(self.running[place]), 'running unit')}, at most "
-                f"{high:.0f} fail within {duration(float(self.times[column]))} ({percent(self.level)} prediction interval)."
-            )
-        return (
-            f"Of {count(int(self.running[place]), 'running unit')}{name}, {value:.3g} are expected to fail within "
-            f"{duration(float(self.times[column]))} ({percent(self.level)} prediction interval "
-            f"{low:.0f} to {high:.0f})."
-        )
+            return f"No unit{name} failed so far: of {units}, at most {high:.0f} fail within {within} {which})."
+        return f"Of {units}{name}, {value:.3g} are expected to fail within {within} {which} {low:.0f} to {high:.0f})."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group and time."""
