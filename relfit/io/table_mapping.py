@@ -20,7 +20,8 @@ WINDOW = "the window observed is window_start and window_end"
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": (
         *("node", "node_id", "nodename", "node_name", "host", "hostname", "server", "machine", "device", "gpu"),
-        *("serial", "serial_number", "sn", "uuid", "unit", "unit_id"),
+        *("serial", "serial_number", "sn", "uuid", "unit", "unit_id", "configuration_item", "cmdb_ci", "affected_ci"),
+        *("asset", "asset_id", "asset_tag"),
     ),
     "start": (
         *("start", "started", "start_time", "begin", "failed_at", "failure_time", "down_at", "down_since"),
