@@ -552,3 +552,23 @@ def test_a_mistyped_year_does_not_move_the_end_of_the_log() -> None:
     assert log.window.end == pd.Timestamp("2025-05-05 02:00", tz="UTC")
     later = table.assign(**{name: table[name].str.replace("202", "220", n=1) for name in ("start", "end")})
     assert len(rf.read(later.drop(index=[7, 9]))) == 48  # a simulated log may lie in the future
+
+
+@pytest.mark.parametrize("odd", ["1e-05", "n/a", "?", "-0.12345678901234567", ""])
+def test_a_column_of_numbers_stays_one(odd: str) -> None:
+    """A covariate with 17 digits or one word for nothing became text, and its effect was lost."""
+    table = pd.DataFrame(
+        {"node": ["a", "b", "c"], "duration": ["5", "6", "7"], "x": [odd, "0.25", "-3.0583812523616074"]}
+    )
+    lives = rf.read(table).lifetimes
+    assert lives is not None
+    assert lives["x"].dtype == np.float64
+    assert lives["x"].tolist()[1:] == [0.25, -3.0583812523616074]
+
+
+@pytest.mark.parametrize("name", ["007", "12e4", "1.2.3", "123456789012345678"])
+def test_names_that_look_like_numbers_stay_names(name: str) -> None:
+    table = pd.DataFrame({"node": ["a", "b"], "duration": ["5", "6"], "slot": [name, "3"]})
+    lives = rf.read(table).lifetimes
+    assert lives is not None
+    assert lives["slot"].tolist() == [name, "3"]
