@@ -87,7 +87,7 @@ def brief(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     nodes = f"nodes     {about['nodes']:,} of {count(len(about['systems']), 'system')} ({listing})"
     lines = [_summary(log, about), *_rows_read(log, about, _FEW)]
     lines += [f"          {note}" for note in (*notes[:_FEW], *more)]
-    lines += [*_funnel(log), *_window(about), nodes, *_in_service(log)]
+    lines += [*_funnel(log), *_window(log, about), nodes, *_in_service(log)]
     return [*lines, *_columns_read(about), *_taken_for(log, about)]
 
 
@@ -122,8 +122,11 @@ def _funnel(log: rf.FailureLog) -> list[str]:
     return [f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}"]
 
 
-def _window(about: dict[str, Any]) -> list[str]:
+def _window(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """When failures would have been recorded."""
+    if log.undated and log.lifetimes is not None:
+        total = log.lifetimes["duration"].sum()
+        return [f"observed  {total:,.0f} hours in all; the durations carry no dates"]
     if not about["nodes"] and not about["events"]:
         return []
     window = about["window"]
@@ -164,7 +167,7 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         left_out = count(about["events_deselected"], "event")
         lines.append(f"selected  {'; '.join(about['selection'])} ({left_out} left out)")
     lines += [
-        *_window(about),
+        *_window(log, about),
         f"systems   {len(about['systems'])}: {_listed(about['systems'])}",
         f"nodes     {about['nodes']:,} ({_listing(log, about['nodes_without_failure'])})",
         *_in_service(log),

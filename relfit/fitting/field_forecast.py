@@ -1,7 +1,8 @@
 """How many units that still run will fail within a time, from their ages and a fitted distribution.
 
 Escobar and Meeker (1999) call it within-sample prediction. The parameters are drawn from their posterior distribution;
-then failures are drawn, unit by unit.
+then failures are drawn, unit by unit. Without a failure the rate of an exponential distribution is drawn from its exact
+upper bounds, so that the forecast has an upper end.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class FailuresAhead(Result):
         Of both intervals.
     status : ndarray of object, shape (groups,)
         ``ok``; ``few_replicates`` (an estimate, but the likelihood is too unlike a normal one for these draws); or why
-        there is no fit.
+        there is no fit: no failure (``all_censored``) still has the upper ends of an exponential distribution.
     """
 
     groups: pd.Index
@@ -63,17 +64,18 @@ class FailuresAhead(Result):
     @property
     def headline(self) -> str:
         """The group with most running units, for the longest time."""
-        if not (self.status == "ok").any():
+        answered = np.isfinite(self.high).all(axis=1)
+        if not answered.any():
             return f"No prediction ({self.status[0] if self.status.size else 'no group'})."
-        place = int(np.argmax(np.where(self.status == "ok", self.running, -1)))
+        place = int(np.argmax(np.where(answered, self.running + 0.5 * (self.status == "ok"), -1)))
         column = int(np.argmax(self.times))
         name = "" if len(self.groups) == 1 else f" of {self.groups[place]}"
         value, low, high = (float(v[place, column]) for v in (self.expected, self.low, self.high))
-        return (
-            f"Of {count(int(self.running[place]), 'running unit')}{name}, {value:.3g} are expected to fail within "
-            f"{duration(float(self.times[column]))} ({percent(self.level)} prediction interval "
-            f"{low:.0f} to {high:.0f})."
-        )
+        units, within = count(int(self.running[place]), "running unit"), duration(float(self.times[column]))
+        which = f"({percent(self.level)} prediction interval"
+        if not np.isfinite(value):
+            return f"No unit{name} failed so far: of {units}, at most {high:.0f} fail within {within} {which})."
+        return f"Of {units}{name}, {value:.3g} are expected to fail within {within} {which} {low:.0f} to {high:.0f})."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group and time."""
@@ -137,13 +139,14 @@ def failures_ahead(
         raise ArgumentError(f"the fit has no group {units.groups[int(np.argmin(places))]!r}", remedy=remedy)
     everyone = _Running.of(fit.family, units)
     status = fit.status[places]
-    rows = np.flatnonzero(status == "ok")
+    bounded = (status == "all_censored") & (fit.name == "exponential") & (fit.lives.total_time[places] > 0.0)
+    rows = np.flatnonzero((status == "ok") | bounded)
     shape = (places.size, times.size)
     expected, ends = np.full(shape, np.nan), np.full((4, *shape), np.nan)
     if rows.size:
         generator = np.random.default_rng(rng)
         running = _Running.of(fit.family, units.take(rows))
-        parameters, usable = drawn_parameters(fit, places[rows], n_draws, generator)
+        parameters, usable = _drawn(fit, places[rows], n_draws, generator)
         status[rows[~usable]] = "few_replicates"
         tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         at_once = max(_VALUES // max(running.age.size, 1), 1)
@@ -161,6 +164,21 @@ def failures_ahead(
                 *np.quantile(np.concatenate(failures), tail, axis=0, method="inverted_cdf"),
             )
             ends[:, rows[usable], j] = np.array(limits)[:, usable]
+    expected[bounded], ends[np.ix_([0, 2], bounded)] = np.nan, 0.0
     number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
     mean_low, mean_high, low, high = ends
     return FailuresAhead(units.groups, fit.name, times, number, expected, mean_low, mean_high, low, high, level, status)
+
+
+def _drawn(
+    fit: FamilyEstimates, places: IntArray, n_draws: int, generator: np.random.Generator
+) -> tuple[FloatArray, BoolArray]:
+    """Draws of the parameters, and which groups have enough of them; of groups without a failure draws of the rate."""
+    ok = fit.ok[places]
+    parameters = np.empty((n_draws, places.size, fit.parameter_array.shape[1]))
+    usable = np.ones(places.size, np.bool_)
+    if ok.any():
+        parameters[:, ok], usable[ok] = drawn_parameters(fit, places[ok], n_draws, generator)
+    hours = fit.lives.total_time[places[~ok]]
+    parameters[:, ~ok, 0] = generator.standard_exponential((n_draws, hours.size)) / hours
+    return parameters, usable

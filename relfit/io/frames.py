@@ -38,7 +38,9 @@ NODELESS = ("system", "node", "ignore")
 _HOUR = pd.Timedelta(hours=1)
 _FEWEST_ENDED = 10  # outages that ended, for one without an end to be too long
 _NAMED = 3  # outages that a note names
-_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,15})?")
+_PLAIN_NUMBER = re.compile(r"-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,20})?(e[+-][0-9]{1,3})?")
+"""Numbers as programs write them; 007 and 12e4 are names."""
+_NO_NUMBER = ("-", "?", "n/a", "na", "nan", "none", "null", "unknown")
 
 
 def text_column(values: object) -> pd.Series:
@@ -232,7 +234,7 @@ def seen_population(events: pd.DataFrame, window: Window, keep: Sequence[str]) -
 
 
 def attribute_column(values: object) -> pd.Series:
-    """A column of an attribute: numbers where every value is one, else text."""
+    """A column of an attribute: numbers where every value is one or a word for none, else text."""
     series = _numbered(values) if isinstance(values, pd.Series) else pd.Series(values)
     if series.dtype.kind in "biufmM":
         return series
@@ -242,9 +244,10 @@ def attribute_column(values: object) -> pd.Series:
             return pd.to_numeric(filled)
         series = text_column(filled.map(str, na_action="ignore"))
     kinds = [str(kind) for kind in series.cat.categories]
-    if kinds and all(map(_PLAIN_NUMBER.fullmatch, kinds)):
+    numerals = [kind for kind in kinds if kind.lower() not in _NO_NUMBER]
+    if numerals and all(map(_PLAIN_NUMBER.fullmatch, numerals)):
         numbers = np.append(as_numbers(kinds), np.nan)[series.cat.codes.to_numpy()]
-        integers = not any("." in kind for kind in kinds) and bool(np.isfinite(numbers).all())
+        integers = not any("." in kind or "e" in kind for kind in numerals) and bool(np.isfinite(numbers).all())
         return pd.Series(numbers.astype(np.int64) if integers else numbers)
     return text_column(series)
 

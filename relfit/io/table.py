@@ -122,6 +122,15 @@ def _not_to_come(columns: Columns, content: Content, start: pd.Series, end: pd.S
         )
 
 
+def _reject_to_come(columns: Columns, *times: pd.Series) -> None:
+    """Reject rows with a time after tomorrow, unless most rows have one, as those of a simulated log may."""
+    tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
+    for field, instants in zip(("start", "end"), times, strict=False):
+        late = (instants > tomorrow).to_numpy()
+        if 0 < 2 * late.sum() < instants.notna().sum():
+            columns.rejections.reject(late, f"{field}s in the future", columns.named(field, "duration"))
+
+
 def _not_of_calm_days(columns: Columns) -> None:
     """Reject a table with dates of which most rows say that nothing failed: every such day would be a failure."""
     if "observed" not in columns:
@@ -161,6 +170,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         _not_to_come(columns, content, start, from_length)
         end = end.fillna(from_length.astype(end.dtype))
+    _reject_to_come(columns, start, end)
     turned = (end < start).to_numpy()
     exchanged = ": are start and end exchanged?" if 2 * turned.sum() > turned.size and "duration" not in columns else ""
     rejections.reject(turned, f"ends before it starts{exchanged}", columns.named("end", "duration"))
@@ -195,7 +205,9 @@ def _without_start(columns: Columns, start: pd.Series) -> list[str]:
         return []
     name = columns.names["start"]
     rows = count(int(empty.sum()), "row has", "rows have")
-    return [f"{rows} no {name!r}; if such a unit still runs, give durations with a flag instead (docs/lives.md)"]
+    return [
+        f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME (docs/lives.md)"
+    ]
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -254,6 +266,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
     clocks = columns.one_clock()
+    _reject_to_come(columns, time)
     words = columns.category("state")
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))
@@ -375,7 +388,6 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         *([] if flag in columns or columns.mapping.observed == "" else [UNFLAGGED]),
         *columns.questions(),
         *columns.table.notes,
-        "the durations carry no dates; the window shown is a placeholder",
     )
     source = source_of(content, _NAME, columns.table.rows_read, int(good.sum()), columns.zone, said)
     window = Window(start, population["left"].max())

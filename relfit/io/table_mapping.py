@@ -20,12 +20,14 @@ WINDOW = "the window observed is window_start and window_end"
 COMMON_NAMES: dict[str, tuple[str, ...]] = {
     "node": (
         *("node", "node_id", "nodename", "node_name", "host", "hostname", "server", "machine", "device", "gpu"),
-        *("serial", "serial_number", "sn", "uuid"),
+        *("serial", "serial_number", "sn", "uuid", "unit", "unit_id", "configuration_item", "cmdb_ci", "affected_ci"),
+        *("asset", "asset_id", "asset_tag"),
     ),
     "start": (
         *("start", "started", "start_time", "begin", "failed_at", "failure_time", "down_at", "down_since"),
         *("outage_start", "time", "timestamp", "date", "down", "opened", "opened_at", "open", "created", "created_at"),
-        *("reported", "reported_at", "detected", "detected_at"),
+        *("reported", "reported_at", "detected", "detected_at", "failed_on", "failure_date", "fail_date"),
+        *("date_failed", "date_of_failure", "died_at", "died_on", "death_date"),
     ),
     "end": (
         *("end", "ended", "end_time", "fixed", "repaired", "repaired_at", "up_at", "up_again", "outage_end"),
@@ -164,15 +166,16 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
         remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
         remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
-    of_units = mapping.entered and (mapping.observed or mapping.censored)
+    of_units = mapping.entered and (mapping.observed or mapping.censored or mapping.start)
     if mapping.population is None and (mapping.entered or mapping.left) and not of_units:
         raise ArgumentError(
             "entered and left are columns of a list of nodes, and there is none",
             path=place,
             remedy=Remedy(
-                "give population, a table of the nodes; in a table of units name observed, a flag of failures, too",
-                "give --population, a table of the nodes; in a table of units name --column observed=NAME, a flag of "
-                "failures, too",
+                "give population, a table of the nodes; in a table of units name start, the time of a failure, or "
+                "observed, a flag of failures, too",
+                "give --population, a table of the nodes; in a table of units name --column start=NAME, the time of a "
+                "failure, or --column observed=NAME, a flag of failures, too",
             ),
         )
     if mapping.time_origin is not None and mapping.time_unit is None:

@@ -16,7 +16,7 @@ from relfit.io.life_flags import NO_FLAG, ended, flag_of_lives
 from relfit.io.node_list import IN_SERVICE
 from relfit.io.parsing.opening import Content
 from relfit.io.table_columns import Columns, check_column
-from relfit.io.table_mapping import guessed
+from relfit.io.table_mapping import guessed, plain
 from relfit.log.failurelog import FailureLog, Window
 
 FROM_BIRTH = (
@@ -24,18 +24,26 @@ FROM_BIRTH = (
     "FROM/TO says from when they are"
 )
 _OF_UNITS = ("node", "system", "observed", "censored", "cause", "rack")
+_FAILED_AT = (
+    *("failed", "failed_at", "failed_on", "fail_date", "failure", "failure_date", "failure_time", "date_failed"),
+    *("date_of_failure", "died_at", "died_on", "death_date"),
+)
+"""Usual names of the time of the one failure of a unit; the column is empty for those that did not fail."""
 
 
 def columns_of_units(columns: Columns) -> Columns | None:
     """The columns of a table of units, with the fields entered and left; None for another table.
 
-    It is one where the mapping says when units entered, without a list of nodes, or where no column is the time of a
-    failure or a duration, and one with a usual name says when they entered and another which failed.
+    It is one where the mapping says when units entered, without a list of nodes, or where a column with a usual name
+    says when they entered and another when or whether they failed. A time of failure is the field start.
     """
     table, mapping = columns.table, columns.mapping
-    if mapping.population is not None or (not mapping.entered and {"start", "duration"} & set(columns.names)):
+    failed_at = _failed_at(columns)
+    if mapping.population is not None or (
+        not mapping.entered and failed_at is None and {"start", "duration"} & set(columns.names)
+    ):
         return None
-    names = {field: name for field, name in columns.names.items() if field in _OF_UNITS}
+    names = {field: name for field, name in columns.names.items() if field in _OF_UNITS and name != failed_at}
     for field in ("entered", "left"):
         wanted = getattr(mapping, field)
         if wanted:
@@ -43,11 +51,35 @@ def columns_of_units(columns: Columns) -> Columns | None:
             names[field] = wanted
         else:
             names |= guessed(table.header, {field: IN_SERVICE[field]}, names.values())
+    if failed_at is not None and "entered" in names:
+        names = {field: name for field, name in names.items() if field not in ("observed", "censored")}
+        names["start"] = failed_at
+        return replace(columns, names=names, clocks={}).in_one_order()
     if not {"observed", "censored"} & set(names):
         names |= flag_of_lives(table, names.values())
     if not mapping.entered and not ({"entered", "left"} <= set(names) and {"observed", "censored"} & set(names)):
         return None
     return replace(columns, names=names, clocks={}).in_one_order()
+
+
+def _failed_at(columns: Columns) -> str | None:
+    """The column with the time of the one failure of each unit, None where there is none.
+
+    Unless the mapping says when units entered, some cells are empty, no node has two rows and no outage has an end:
+    otherwise it is a table of failures.
+    """
+    mapping, usual = columns.mapping, next((c for c in columns.table.header if plain(c) in _FAILED_AT), None)
+    name = columns.names.get("start", usual)
+    if name is None or not (mapping.start or plain(name) in _FAILED_AT):
+        return None
+    empty = replace(columns, names={"start": name}).empty("start")
+    if "start" not in columns:
+        return name if empty.all() else None  # a flag where it is not empty
+    if mapping.entered:
+        return name
+    node = columns.category("node") if "node" in columns else pd.Series(range(columns.size))
+    one_each = not node.duplicated().any() and not {"end", "duration", "state"} & set(columns.names)
+    return name if one_each and empty.any() else None
 
 
 def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureLog:
@@ -56,20 +88,13 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
         remedy = "leave out running: a unit without a time in the column of left still runs"
         raise content.error("a table with one row per unit says by dates which still run", remedy, line=1)
     rejections, size = columns.rejections, columns.size
-    flag = "observed" if "observed" in columns else "censored"
-    if flag not in columns or "left" not in columns:
-        what, field = ("which units failed", "observed") if flag not in columns else ("when units left service", "left")
-        remedy = Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME")
-        raise content.error(f"no column says {what}", remedy, line=1)
-    entered, left = columns.instants("entered", required=True), columns.instants("left")
-    clocks = columns.one_clock()
-    failed, is_flag = ended(columns.table, columns.names[flag], flag)
     numbered = pd.Series(np.arange(1, size + 1).astype(str).astype(object))
     node = columns.category("node") if "node" in columns else numbered
     rejections.reject(node.isna().to_numpy(), "no node", columns.named("node"))
-    rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
-    rejections.reject(failed & left.isna().to_numpy(), "failed, but no time says when", columns.names["left"])
-    rejections.reject((left < entered).to_numpy(), "left before it entered", columns.names["left"])
+    entered, left, failed = _service(columns, content)
+    clocks = columns.one_clock()
+    ending = columns.names.get("left") or columns.names["start"]
+    rejections.reject((left < entered).to_numpy(), "left before it entered", ending)
     window = declared_window(columns, Window(entered.min(), max(entered.max(), left.max(skipna=True))))
     good = rejections.settle(strict)
     until = left.mask(left.isna() | (left > window.end), window.end)
@@ -101,7 +126,7 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     nothing = pd.Series(pd.NaT, index=range(0), dtype="datetime64[ns, UTC]")
     said = [
         columns.taken,
-        f"lives of units from {columns.names['entered']!r} to {columns.names['left']!r}; those that entered before "
+        f"lives of units from {columns.names['entered']!r} to {_ends(columns)}; those that entered before "
         f"{window.start:%Y-%m-%d} count from their age then",
         *([columns.order_note] if columns.order_note else []),
         *clocks,
@@ -113,6 +138,34 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     source = source_of(content, "table", columns.table.rows_read, int(good.sum()), columns.zone, said, left_out)
     events = events_frame(system=[], node=[], start=nothing, line=[])
     return FailureLog(events, population, window, rejections.frame(), source, lifetimes)
+
+
+def _service(columns: Columns, content: Content) -> tuple[pd.Series, pd.Series, BoolArray]:
+    """When each unit entered and left service, and whether it left by its failure."""
+    rejections = columns.rejections
+    entered = columns.instants("entered", required=True)
+    if "start" in columns:
+        failure = columns.instants("start")
+        if "left" not in columns:
+            return entered, failure, failure.notna().to_numpy()
+        left = columns.instants("left")
+        rejections.reject((left < failure).to_numpy(), "failed after it left", columns.names["start"])
+        return entered, failure.fillna(left), failure.notna().to_numpy()
+    flag = "observed" if "observed" in columns else "censored"
+    if flag not in columns or "left" not in columns:
+        what, field = ("which units failed", "observed") if flag not in columns else ("when units left service", "left")
+        remedy = Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME")
+        raise content.error(f"no column says {what}", remedy, line=1)
+    left = columns.instants("left")
+    failed, is_flag = ended(columns.table, columns.names[flag], flag)
+    rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
+    rejections.reject(failed & left.isna().to_numpy(), "failed, but no time says when", columns.names["left"])
+    return entered, left, failed
+
+
+def _ends(columns: Columns) -> str:
+    """The columns that say when lives end."""
+    return " or ".join(repr(columns.names[field]) for field in ("start", "left") if field in columns)
 
 
 def _hours(start: pd.Series, end: pd.Series) -> FloatArray:

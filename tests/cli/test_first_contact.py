@@ -93,8 +93,21 @@ def test_a_table_of_which_some_units_still_run(tmp_path: Path, capsys) -> None:
     assert len(rf.fleet.chosen_period(rf.read(path)).log) < 250
     assert main(["info", str(path)]) == 0
     info = " ".join(capsys.readouterr().out.split())
-    assert "30 rows have no 'failed'; if such a unit still runs, give durations with a flag" in info
+    assert "30 rows have no 'failed'; if such a unit still runs, say when it entered" in info
     question = "nly nodes that failed are known (250), none of them twice, so how many more there are is not known"
     assert question in info
     assert main(["fit", str(path)]) == 2
     assert question in " ".join(capsys.readouterr().err.split())
+
+
+def test_durations_without_dates_show_no_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their window began in 1970: a placeholder that looked like an answer."""
+    path = tmp_path / "lives.csv"
+    path.write_text("unit,hours,failed\na,100,1\nb,250,0\nc,300,1\n")
+    assert main(["info", str(path)]) == 0
+    info = capsys.readouterr().out
+    assert "observed  650 hours in all; the durations carry no dates" in info
+    assert "node from 'unit'" in info
+    assert "1970" not in info
+    assert main(["info", str(path), "--json"]) == 0
+    assert "1970" not in capsys.readouterr().out

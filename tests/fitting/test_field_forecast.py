@@ -106,3 +106,19 @@ def test_wrong_arguments():
     ):
         with pytest.raises(ArgumentError, match=match):
             fit.failures_ahead(**arguments)
+
+
+def test_without_a_failure_there_is_an_upper_end():
+    """Nothing was said of units that never failed; the exact bound of their rate is -log(0.025) over their hours."""
+    data = rf.LifeData.from_array([100.0, 300.0, 200.0, 250.0, 150.0], [False] * 5)
+    fits = rf.fit(data, ["exponential", "weibull"])
+    ahead = fits["exponential"].failures_ahead(400.0, level=0.95, n_draws=40_000)
+    assert ahead.status.tolist() == ["all_censored"]
+    assert np.isnan(ahead.expected[0, 0])
+    assert ahead.expected_low[0, 0] == ahead.low[0, 0] == 0.0
+    assert ahead.expected_high[0, 0] == pytest.approx(5.0 * -np.expm1(0.4 * np.log(0.025)), rel=0.02)
+    rate = stats.expon(scale=1e-3).ppf((np.arange(20_000) + 0.5) / 20_000)
+    at_most = [stats.binom(5, -np.expm1(-400.0 * rate)).cdf(k).mean() for k in range(6)]
+    assert ahead.high[0, 0] == int(np.searchsorted(at_most, 0.975))
+    assert ahead.headline.startswith("No unit failed so far: of 5 running units, at most ")
+    assert fits["weibull"].failures_ahead(400.0).headline == "No prediction (all_censored)."

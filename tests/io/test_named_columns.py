@@ -59,3 +59,15 @@ def test_several_tables_in_memory_are_not_printed() -> None:
         rf.read([table, table])
     assert str(caught.value).startswith("a list of DataFrame is not a path; ")
     assert "pandas.concat joins several" in str(caught.value)
+
+
+def test_an_export_of_a_ticket_system_names_its_items() -> None:
+    rows = {
+        "Configuration item": ["gpu-1", "gpu-2"],
+        "Opened": ["2025-01-03 04:00", "2025-01-05 04:00"],
+        "Closed": ["2025-01-03 12:00", None],
+        "State": ["Closed", "Open"],
+    }
+    events = rf.read(pd.DataFrame(rows)).events
+    assert events["node"].tolist() == ["gpu-1", "gpu-2"]
+    assert events["end"].notna().tolist() == [True, False]

@@ -180,7 +180,7 @@ def test_no_log_covers_what_is_still_to_come(tmp_path):
     later = pd.Timestamp.now("UTC") + pd.Timedelta("400D")
     with pytest.raises(rf.ArgumentError, match=rf"ends on {later:%Y-%m-%d}, which is still to come.*window_end"):
         rf.read(table(tmp_path, DAYS), window_end=f"{later:%Y-%m-%d}")
-    rows = DAYS + f"\na,{later:%Y-%m-%d},{later:%Y-%m-%d}\n"  # simulated: it has a record there
+    rows = f"node,start,end\na,{later:%Y-%m-%d},{later:%Y-%m-%d}\n"  # simulated: its records are there
     end = f"{later + pd.Timedelta('2D'):%Y-%m-%d}"
     assert f"{rf.read(table(tmp_path, rows), window_end=end).window.end:%Y-%m-%d}" == end
 

@@ -92,7 +92,7 @@ def test_columns_are_named_or_recognized() -> None:
     named = read(odd, entered="born", left="gone", observed="broke")
     assert named.lifetimes is not None
     assert named.lifetimes.equals(read().lifetimes)
-    with pytest.raises(ArgumentError, match="name observed, a flag of failures"):
+    with pytest.raises(ArgumentError, match="observed, a flag of failures"):
         read(odd, entered="born", left="gone")
     with pytest.raises(ReadError, match="when units left service"):
         read(odd, entered="born", observed="broke")
@@ -131,3 +131,55 @@ def test_a_flag_beside_a_start_points_to_lives() -> None:
     with pytest.raises(ReadError) as error:
         read(TABLE.replace(",1\n", ",0\n"), start="installed", observed="failed")
     assert "a table with one row per unit has lives" in str(error.value)
+
+
+DATED = """serial,installed,{failed},removed
+a,2021-01-01,2022-07-01,2022-07-03
+b,2022-03-01,,2023-03-01
+c,2021-12-22,,
+d,2023-01-01,2023-01-11,
+e,2023-12-02,2024-02-01,
+"""
+
+
+@pytest.mark.parametrize("name", ["failed", "failed_at", "failure_date", "Failure Time"])
+def test_the_time_of_the_failure_is_the_flag(name: str) -> None:
+    """Units without that time were rejected as failures without a time, or the table was not read at all."""
+    lives = read(DATED.format(failed=name)).lifetimes
+    assert lives is not None
+    rows = lives.set_index("node")
+    assert (rows["duration"] / 24.0).to_dict() == {"a": 546.0, "b": 365.0, "c": 740.0, "d": 10.0, "e": 30.0}
+    assert rows["observed"].to_dict() == {"a": True, "b": False, "c": False, "d": True, "e": False}
+    assert rows["running"].to_dict() == {"a": False, "b": False, "c": True, "d": False, "e": True}
+
+
+def test_no_time_of_a_failure_is_no_failure() -> None:
+    log = read("serial,installed,failed\na,2022-02-01,\nb,2022-03-01,\n")
+    assert log.lifetimes is not None
+    assert log.lifetimes["observed"].tolist() == [False, False]
+
+
+def test_other_names_are_said() -> None:
+    text = "pump,put_in,broke\na,2022-02-01,2022-02-11\nb,2022-03-01,\n"
+    log = read(text, node="pump", entered="put_in", start="broke")
+    assert log.lifetimes is not None
+    assert log.lifetimes["duration"].tolist() == [240.0, 16104.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "serial,installed,failed_at\na,2022-02-01,2022-03-01\na,2022-02-01,2022-04-01\nb,2022-02-01,\n",  # twice
+        "serial,installed,failed_at,fixed\na,2022-02-01,2022-03-01,2022-03-02\nb,2022-02-01,,\n",  # repaired
+        "serial,installed,failed_at\na,2022-02-01,2022-03-01\nb,2022-02-01,2022-05-01\n",  # every one failed
+    ],
+)
+def test_a_table_of_failures_stays_one(text: str) -> None:
+    log = read(text)
+    assert log.lifetimes is None
+    assert len(log.events) >= 1
+
+
+def test_a_failure_after_the_removal_is_rejected() -> None:
+    log = read("serial,installed,failed_at,removed\na,2022-02-01,2022-03-01,2022-02-11\nb,2022-03-01,,\n")
+    assert log.rejected["reason"].tolist() == ["failed after it left"]

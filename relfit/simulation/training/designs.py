@@ -206,5 +206,5 @@ def cheapest_design(
         if enough:
             best = case
             break
-    question = f"cheapest design with an effective training ratio of {percent(etr)}"
+    question = f"cheapest design with the lower end of the effective training ratio at {percent(etr)} or more"
     return TrainingDesigns(pd.DataFrame(rows), best, question, tuple(choices))
