@@ -26,27 +26,13 @@ _PRIOR = 0.5  # events added at the mean of the past
 
 @dataclass(frozen=True, eq=False)
 class DiscountedLevels:
-    """Levels by predictor and step.
+    """Levels by predictor and step; the last step is now."""
 
-    Attributes
-    ----------
-    level : ndarray, shape (predictors, steps + 1)
-        Rate per unit and step, as known at the start of each step; the last is that of now.
-    uncertain : ndarray, shape (predictors, steps + 1)
-        Variance of the level, relative to the variance of one step's value.
-    wander : ndarray, shape (predictors,)
-        Growth of this variance per step.
-    toward : ndarray, shape (predictors, steps + 1)
-        Where the level goes in the end; the level itself where it is expected to stay.
-    within : ndarray, shape (predictors,)
-        Steps within which it is e times closer to that.
-    """
-
-    level: FloatArray
-    uncertain: FloatArray
-    wander: FloatArray
-    toward: FloatArray
-    within: FloatArray
+    level: FloatArray  # rate per unit and step, as known at the start of each, shape (predictors, steps + 1)
+    uncertain: FloatArray  # its variance relative to that of one step's value, same shape
+    wander: FloatArray  # growth of this variance per step, shape (predictors,)
+    toward: FloatArray  # where the level goes in the end, or itself where it is expected to stay, shape as `level`
+    within: FloatArray  # steps within which it is e times closer to that, shape (predictors,)
 
     @property
     def steady(self) -> DiscountedLevels:
@@ -74,20 +60,8 @@ def discounted(values: FloatArray, half_life: float) -> FloatArray:
 
 
 def levels_of(value: FloatArray, exposure: FloatArray, days: float = 1.0) -> DiscountedLevels:
-    """Levels of a series: one per half-life, the means of the last 90 and 180 days, and one with a slope.
-
-    Parameters
-    ----------
-    value, exposure : ndarray, shape (steps,)
-        Count in each step, and number of units.
-    days : float
-        Days per step.
-
-    Examples
-    --------
-    >>> levels = levels_of(np.full(400, 3.0), np.ones(400))
-    >>> levels.level[:, -1].round(2).tolist()
-    [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0]
+    """Levels of a series of counts in steps of some `days`, and numbers of units: one per half-life, the means of the
+    last 90 and 180 days, and one with a slope.
     """
     series = np.stack([value, exposure, exposure > 0.0])
     before = discounted(series, np.inf)

@@ -16,48 +16,18 @@ _BEYOND = 0.02  # share of repairs that last longer than what is followed
 
 
 def body_of(hours: FloatArray) -> FloatArray:
-    """The hours of each repair up to those that one in fifty exceeds.
-
-    Examples
-    --------
-    >>> float(body_of(np.append(np.full(99, 2.0), 700.0)).max())
-    2.0
-    """
+    """The hours of each repair up to those that one in fifty exceeds."""
     return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower")) if hours.size else hours
 
 
 def mean_time_ahead(
     steps: TimeSteps, at: IntArray, hours: FloatArray, ended: BoolArray, horizon: float, *, long_run: bool = False
 ) -> tuple[float, float]:
-    """Predicted mean of the durations that begin over a horizon, hours, and its relative variance.
+    """Predicted mean of the durations that begin over a horizon, hours, and its relative variance; all hours over those
+    ended.
 
-    All hours count, over the durations that ended.
-
-    Parameters
-    ----------
-    steps : TimeSteps
-        Of the log.
-    at : ndarray of int, shape (n,)
-        Start of each past duration, nanoseconds.
-    hours : ndarray of float, shape (n,)
-        Past durations, those that go on as long as they were seen.
-    ended : ndarray of bool, shape (n,)
-        Whether each was seen to end; one at least.
-    horizon : float
-        Hours ahead.
-    long_run : bool
-        Whether the mean is taken as constant.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> steps = TimeSteps.of(pd.Timestamp("2023-01-01"), pd.Timestamp("2024-02-05"))
-    >>> hours = np.where(np.arange(400) < 300, 2.0, 6.0)  # one a day; longer for a hundred days
-    >>> ended = np.ones(400, bool)
-    >>> mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0)[0] > 5.0
-    True
-    >>> round(mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0, long_run=True)[0], 1)
-    3.0
+    Past durations began `at` (nanoseconds) and lasted some `hours` so far; one at least has `ended`. In the `long_run`
+    the mean is taken as constant.
     """
     body = body_of(hours)
     unit = float((body**2).mean() / body.mean())

@@ -30,30 +30,14 @@ _STANDARD = (7 * 24.0, 30 * 24.0, 90 * 24.0, 365 * 24.0)  # hours; the same what
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """The predictive distribution over a horizon, a mixture; arrays of shape (components,).
+    """The predictive distribution over a horizon, a mixture; arrays of shape (components,)."""
 
-    Attributes
-    ----------
-    weight : ndarray
-        Weights of the components, with sum one.
-    mean : ndarray
-        Mean of the count over the horizon, or of the share.
-    variance : ndarray
-        Variance of the outcome.
-    of_level : ndarray
-        Its part due to the level: uncertainty and movement.
-    shares : bool
-        Whether the outcome is a share between 0 and 1 (normal components, truncated) or a count (negative binomial).
-    predictor : ndarray of int
-        Row of the level of each component.
-    """
-
-    weight: FloatArray
-    mean: FloatArray
-    variance: FloatArray
-    of_level: FloatArray
-    shares: bool
-    predictor: IntArray
+    weight: FloatArray  # with sum one
+    mean: FloatArray  # of the count over the horizon, or of the share
+    variance: FloatArray  # of the outcome
+    of_level: FloatArray  # its part due to the level: uncertainty and movement
+    shares: bool  # shares between 0 and 1 (normal components, truncated), or counts (negative binomial)
+    predictor: IntArray  # row of the level of each component
 
     @property
     def expected(self) -> float:
@@ -192,22 +176,7 @@ class Cumulative(Prediction):
 
 
 def cumulative(over: Callable[[float], Prediction], hours: float) -> Prediction:
-    """The prediction over `hours`, at least those over the standard horizons of 7, 30, 90 and 365 days within it.
-
-    Parameters
-    ----------
-    over : callable
-        Gives the prediction of a count over some hours by itself.
-    hours : float
-
-    Examples
-    --------
-    After a storm a week is expected to have 16 failures or more, a month by its own past one or more; said are 16:
-
-    >>> month = cumulative(lambda hours: distribution_of_counts(30.0 if hours < 200.0 else 12.0, 90.0), 720.0)
-    >>> month.expected, month.quantile(0.05)
-    (30.0, 16.0)
-    """
+    """The prediction over `hours`, at least those over the standard horizons of 7, 30, 90 and 365 days within it."""
     own, shorter = over(hours), tuple(over(standard) for standard in _STANDARD if standard < hours)
     return Cumulative(**vars(own), shorter=shorter) if shorter else own
 
@@ -222,31 +191,10 @@ def mix(
     shares: bool = False,
     trials: float = 10.0,
 ) -> Prediction:
-    """Prediction of a series over a horizon, by predictors weighted by their past.
+    """Prediction of a series over a `horizon` of steps, for some units `ahead`, by predictors weighted by their past.
 
-    Parameters
-    ----------
-    levels : DiscountedLevels
-        Levels of the predictors.
-    value, exposure : ndarray, shape (steps,)
-        Count in each step, and number of units.
-    horizon : float
-        Number of steps.
-    ahead : float
-        Units over the horizon.
-    shares : bool
-        Whether values are numbers out of `exposure`, and their share is predicted.
-    trials : float
-        For shares, independent trials per step at most: the share does not scatter less than theirs.
-
-    Examples
-    --------
-    >>> from relfit.fleet.prediction import levels_of
-    >>> rng = np.random.default_rng(1)
-    >>> units, steady = np.ones(800), rng.poisson(2.0, 800).astype(float)
-    >>> comes = mix(levels_of(steady, units), steady, units, 30, 1.0)
-    >>> 54 < comes.expected < 66, comes.quantile(0.05) >= 42, comes.quantile(0.95) <= 80
-    (True, True, True)
+    `value` are counts, or numbers out of `exposure` whose share is predicted (`shares`): it scatters no less than that
+    of `trials` independent ones per step.
     """
     scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
     if shares:

@@ -23,43 +23,15 @@ _FIRST = 2  # steps before the first scored one
 
 @dataclass(frozen=True, eq=False)
 class RelativeRates:
-    """Multiples of the mean rate, arrays of shape (parts,).
+    """Multiples of the mean rate, arrays of shape (parts,)."""
 
-    Attributes
-    ----------
-    rate : ndarray
-        Expected multiple.
-    shape : ndarray
-        Shape of its gamma distribution: one over the squared coefficient of variation.
-    scatter : float
-        Variance of the counts of parts in a step relative to that predicted, 1 or more.
-    """
-
-    rate: FloatArray
-    shape: FloatArray
-    scatter: float
+    rate: FloatArray  # expected multiple
+    shape: FloatArray  # of its gamma distribution: one over the squared coefficient of variation
+    scatter: float  # variance of the counts of parts in a step relative to that predicted, 1 or more
 
 
 def relative_rates(counts: FloatArray, exposure: FloatArray, days: float) -> RelativeRates:
-    """Current multiples of the mean rate.
-
-    Parameters
-    ----------
-    counts, exposure : ndarray, shape (parts, steps)
-        Count of each part in each step, and its number of units.
-    days : float
-        Days per step.
-
-    Examples
-    --------
-    Ten nodes, one of which has failed ten times as often as the others for 200 days:
-
-    >>> rng = np.random.default_rng(1)
-    >>> rates = np.ones((10, 70)); rates[3, 50:] = 10.0
-    >>> now = relative_rates(rng.poisson(rates).astype(float), np.ones((10, 70)), 10.0)
-    >>> int(now.rate.argmax()), bool(4.0 < now.rate[3] < 6.0), bool(now.rate[0] < 1.0)
-    (3, True, True)
-    """
+    """Current multiples of the mean rate, from counts and units, shape (parts, steps), in steps of some days."""
     total = exposure.sum(axis=0)
     rate = np.divide(counts.sum(axis=0), total, out=np.zeros(total.size), where=total > 0.0)
     expected = exposure * rate

@@ -16,17 +16,9 @@ _MOST = 20_000  # steps: half a century of days
 
 @dataclass(frozen=True, eq=False)
 class TimeSteps:
-    """Steps of `width` hours, the last of which ends with the observation.
+    """Steps of `width` hours, the last of which ends with the observation."""
 
-    Attributes
-    ----------
-    edges : ndarray of int, shape (steps + 1,)
-        Nanoseconds since 1970.
-    width : float
-        Hours.
-    """
-
-    edges: IntArray
+    edges: IntArray  # nanoseconds since 1970, shape (steps + 1,)
     width: float
 
     @classmethod

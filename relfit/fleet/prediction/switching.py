@@ -33,18 +33,10 @@ _PRIOR = 4.0  # failures at the mean rate that are added to a rate from few
 
 @dataclass(frozen=True, eq=False)
 class Multiples:
-    """Probability distributions of multiples of a mean rate.
+    """Probability distributions of multiples of a mean rate."""
 
-    Attributes
-    ----------
-    value : ndarray, shape (values,)
-        Multiples, evenly spaced by their logarithms.
-    weight : ndarray, shape (parts, values)
-        Probability of each.
-    """
-
-    value: FloatArray
-    weight: FloatArray
+    value: FloatArray  # multiples, evenly spaced by their logarithms, shape (values,)
+    weight: FloatArray  # probability of each, shape (parts, values)
 
     @classmethod
     def same(cls, parts: int) -> Multiples:
@@ -99,28 +91,10 @@ class Multiples:
 def multiples_now(
     counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None, placed: BoolArray | None = None
 ) -> Multiples:
-    """Current multiples of the mean rate of all nodes.
+    """Current multiples of the mean rate of all nodes, from failures and shares watched, (nodes, steps), in natural
+    order.
 
-    Parameters
-    ----------
-    counts, exposure : ndarray, shape (nodes, steps)
-        Failures of each node in each step, and the share of the step watched; nodes in natural order.
-    days : float
-        Days per step.
-    of : int, optional
-        Number of nodes that sets the largest multiple of the grid; that of `counts` by default.
-    placed : ndarray of bool, shape (nodes,), optional
-        Nodes whose neighbours are known; by default all.
-
-    Examples
-    --------
-    Two hundred nodes, one of which has failed twelve times as often as the others for 100 days:
-
-    >>> rng = np.random.default_rng(1)
-    >>> rates = np.full((200, 70), 0.2); rates[3, 60:] = 2.4
-    >>> now = multiples_now(rng.poisson(rates).astype(float), np.ones((200, 70)), 10.0)
-    >>> int(now.rate.argmax()), bool(9.0 < now.rate[3] < 15.0), bool(now.above(np.full(200, 2.0))[3] > 0.99)
-    (3, True, True)
+    `of` nodes set the largest multiple of the grid; the neighbours of `placed` ones are known. All by default.
     """
     expected = _expected(counts, exposure, days)
     counts = np.where(expected > 0.0, counts, 0.0)

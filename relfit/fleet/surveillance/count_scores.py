@@ -97,15 +97,8 @@ def tails_of_counts(seen: FloatArray, mean: FloatArray, upper: FloatArray, level
 def missed_counts(
     forecasts: pd.DataFrame, allowed: float, now: pd.Timestamp
 ) -> Iterator[tuple[str, pd.DataFrame, pd.Timestamp]]:
-    """Counts far outside their forecast: the system, the missed forecasts in a run, and until when that lasts.
-
-    Parameters
-    ----------
-    forecasts : pandas.DataFrame
-        From `scored`.
-    allowed : float
-        False alarms per year.
-    now : pandas.Timestamp
+    """Counts far outside their forecast (`scored`), `allowed` false ones per year: the system, the missed forecasts in
+    a run, and until when that lasts.
     """
     known = forecasts[forecasts["happened"].notna()].copy()
     known["end"] = known["made"] + pd.to_timedelta(known["horizon_hours"], unit="h")
@@ -138,13 +131,7 @@ def failures_ahead(log: FailureLog, cause: str, hours: float) -> Prediction | No
 
 
 def expected_soon(by_system: pd.DataFrame) -> pd.DataFrame:
-    """What a forecast expects of each system, with intervals, as texts.
-
-    Parameters
-    ----------
-    by_system : pandas.DataFrame
-        Of a forecast (`relfit.Study.forecast`).
-    """
+    """What a forecast expects of each system, with intervals, as texts."""
     rows = by_system.to_dict("records")
     table = {"System": [row["name"] for row in rows], "Next": [duration(row["horizon"]) for row in rows]}
     for title, name in (("Incidents", "incidents"), ("Failures", "failures"), ("Repair, hours", "repair_hours")):

@@ -25,28 +25,15 @@ _SHARED = 3  # places or causes that are named
 
 @dataclass(frozen=True)
 class WideIncident:
-    """A time at which many nodes of a system failed.
-
-    Attributes
-    ----------
-    system : str
-    start, end : pandas.Timestamp
-        The first failure; when none has followed for a while, or the end of the log.
-    nodes, of : int
-        Nodes that failed, and those that the system had then.
-    hours : float
-        From the first to the last of these failures.
-    shared : tuple of str
-        The racks and causes of most of them, with their numbers: ``"16 in rack R10"``, ``"17 by power"``.
-    """
+    """A time at which many nodes of a system failed."""
 
     system: str
     start: pd.Timestamp
-    end: pd.Timestamp
+    end: pd.Timestamp  # when none has followed for a while, or the end of the log
     nodes: int
-    of: int
-    hours: float
-    shared: tuple[str, ...]
+    of: int  # nodes that the system had then
+    hours: float  # from the first to the last of these failures
+    shared: tuple[str, ...]  # racks and causes of most: ``"16 in rack R10"``, ``"17 by power"``
 
 
 def wide_incidents(log: FailureLog) -> Iterator[WideIncident]:
@@ -55,13 +42,6 @@ def wide_incidents(log: FailureLog) -> Iterator[WideIncident]:
     Many are ten, or a quarter of its nodes, where chance has so many in that time less than once in a hundred years: at
     the rate until a week before the end, or that of the week before them if it is higher. Without a rate yet they are a
     quarter of the nodes. Soon is five minutes, or a tenth of the mean time between the system's records.
-
-    Examples
-    --------
-    >>> import pandas as pd, relfit as rf
-    >>> table = pd.DataFrame({"node": [f"n{i}" for i in range(6)], "start": "2024-01-01 10:00", "cause": "power"})
-    >>> [(each.nodes, each.of, each.shared) for each in wide_incidents(rf.read(table))]
-    [(6, 6, ('6 by power',))]
     """
     events, people, recent = log.events, log.population, log.window.end - _RECENT
     rows = events[events["node"].notna() & ~events["start_cut"]].sort_values("start")

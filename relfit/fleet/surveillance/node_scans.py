@@ -26,52 +26,27 @@ _LEAST_DAYS = 14
 
 @dataclass(frozen=True)
 class NodeEpisode:
-    """A time in which a node failed more often than by chance.
-
-    Attributes
-    ----------
-    node, cause : int
-        Codes of the node, and of the cause of its last failure.
-    since, raised, over : int
-        Instants (nanoseconds) of the first and the last failure of the run that raised the alarm, and of the end of the
-        alarm, which may lie after the log.
-    at, number : int
-        End (nanoseconds) of the last significant run, and its failures.
-    hours, expected, p : float
-        Duration of that run, expected further failures (from other nodes, by cause for repairs), tail probability.
-    others : float
-        Mean number of failures of the system's other nodes in the time of that run (by the same cause for repairs).
-    later : int
-        Failures of the node since that run (by the same cause for repairs).
-    slower : bool
-        Whether these are fewer, in a month or more until the end of the log, than the rate of that run gives (5 %).
+    """A time in which a node failed more often than by chance; instants are nanoseconds. Other failures, for repairs,
+    are those by the same cause.
     """
 
     node: int
-    cause: int
-    since: int
-    raised: int
-    over: int
-    at: int
-    number: int
+    cause: int  # of its last failure
+    since: int  # first failure of the run that raised the alarm
+    raised: int  # and its last one
+    over: int  # end of the alarm, which may lie after the log
+    at: int  # end of the last significant run
+    number: int  # its failures
     hours: float
-    expected: float
-    p: float
-    others: float
-    later: int
-    slower: bool
+    expected: float  # further failures, from other nodes
+    p: float  # tail probability
+    others: float  # mean number of failures of the system's other nodes in the time of that run
+    later: int  # failures of the node since that run
+    slower: bool  # whether these, in a month or more until the end of the log, are fewer than its rate gives (5 %)
 
 
 def nodes_standing_out(fleet: WatchedFleet, allowed: float) -> Iterator[NodeEpisode]:
-    """Nodes with more failures than the others, with at most `allowed` false alarms per year.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> fleet = WatchedFleet(rf.datasets.load("white"))
-    >>> [fleet.node_label(each.node) for each in nodes_standing_out(fleet, 0.6)]
-    ['n391']
-    """
+    """Nodes with more failures than the others, with at most `allowed` false alarms per year."""
     return _episodes(fleet, allowed / _LOOKS, runs=_RUNS, longest=_LONGEST)
 
 

@@ -18,28 +18,16 @@ _SURE = 0.05  # error probability of the limit of an alarm's rate
 
 @dataclass(frozen=True)
 class RateEpisode:
-    """A time in which the rate of a stream was significantly changed.
-
-    Attributes
-    ----------
-    stream : int
-    begin, first, last : int
-        First and last day of the window that raised the alarm, and the last day of the alarm so far.
-    lasts : bool
-        Whether the alarm lasts to the end.
-    seen, expected, days, p : float
-        Observed and expected count in the window of least `p`, and its length: now if the alarm lasts, else when it was
-        raised.
-    """
+    """A time in which the rate of a stream was significantly changed."""
 
     stream: int
-    begin: int
-    first: int
-    last: int
-    lasts: bool
-    seen: float
+    begin: int  # first day of the window that raised the alarm
+    first: int  # and its last
+    last: int  # day of the alarm so far
+    lasts: bool  # to the end
+    seen: float  # count in the window of least `p`: now if the alarm lasts, else when it was raised
     expected: float
-    days: int
+    days: int  # its length
     p: float
 
     @property

@@ -33,17 +33,9 @@ _FEWEST = 6  # scores in a window
 
 @dataclass(frozen=True, eq=False)
 class RateScan:
-    """All windows by the day with which they end.
+    """All windows by the day with which they end."""
 
-    Attributes
-    ----------
-    p : ndarray, shape (streams, days)
-        Least tail probability over the windows; 1 without enough data.
-    every : callable
-        All windows of one stream.
-    """
-
-    p: FloatArray
+    p: FloatArray  # least tail probability over the windows, shape (streams, days); 1 without enough data
     every: Callable[[int], Windows]
 
     @classmethod
@@ -83,27 +75,9 @@ def scan_rates(
     rest: tuple[FloatArray, FloatArray] | None = None,
     down: bool = False,
 ) -> RateScan:
-    """Scan counts for rates that rose, or fell.
+    """Scan counts and exposure, shape (streams, days), for rates that rose, or fell (`down`).
 
-    Parameters
-    ----------
-    counts, exposure : ndarray, shape (streams, days)
-        Incidents, and number of places watched.
-    prior : tuple of ndarray, optional
-        Counts and exposure that predict a stream with a short past, broadcast; by default only its own past.
-    rest : tuple of ndarray, optional
-        Counts and exposure of the rest of the system of each stream.
-    down : bool
-        Whether to search for rates that fell.
-
-    Examples
-    --------
-    A year and a half with an incident every other day, then two a day:
-
-    >>> counts = np.append(np.tile([1.0, 0.0], 250), np.full(10, 2.0))[None]
-    >>> scan = scan_rates(counts, np.ones_like(counts))
-    >>> bool(scan.p[0, :500].min() > 1e-3), bool(scan.p[0, 509] < 1e-4)
-    (True, True)
+    `prior` predicts a stream with a short past, by default its own alone; `rest` is that of the system of each stream.
     """
     own = _Past.of(counts, exposure)
     scatter = _scatter(own)

@@ -12,47 +12,19 @@ from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
 @dataclass(frozen=True)
 class RateChange:
-    """A time in which the rate of a part of the fleet was significantly changed.
+    """A time in which the rate of a part of the fleet was significantly changed."""
 
-    Attributes
-    ----------
-    streams : Streams
-        All parts of its kind; the part is ``when.stream``.
-    when : RateEpisode
-    down : bool
-        Whether the rate fell.
-    cause : str
-        For an increase of a system's rate, the cause with most of the excess of the window; empty if none has half.
-    node, of_node : str and int
-        For a system or a cause, the node with more than half of the window's incidents, and their number; empty and 0
-        without one.
-    """
-
-    streams: Streams
+    streams: Streams  # all parts of its kind; the part is ``when.stream``
     when: RateEpisode
-    down: bool = False
-    cause: str = ""
-    node: str = ""
-    of_node: int = 0
+    down: bool = False  # whether the rate fell
+    cause: str = ""  # for an increase of a system's rate, the one with half of the excess or more
+    node: str = ""  # for a system or a cause, the one with more than half of the window's incidents
+    of_node: int = 0  # and their number
 
 
 def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[RateChange]:
-    """Rates that changed.
-
-    Parameters
-    ----------
-    fleet : WatchedFleet
-    budget : mapping
-        False alarms allowed per year for ``system``, ``system down``, ``rack``, ``cause`` and ``model`` (batches and
-        all other attributes together).
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> fleet = WatchedFleet(rf.datasets.load("white"))
-    >>> changes = rate_changes(fleet, dict.fromkeys(("system", "system down", "rack", "cause", "model"), 0.5))
-    >>> sorted({change.streams.kind for change in changes})
-    ['cause', 'rack', 'system']
+    """Rates that changed; the budget has the false alarms allowed per year for ``system``, ``system down``, ``rack``,
+    ``cause`` and ``model`` (batches and all other attributes together).
     """
     systems, causes, parts = fleet.of_systems, fleet.of_causes(), fleet.of_parts()
     for down in (False, True):

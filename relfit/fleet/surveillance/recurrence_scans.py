@@ -26,30 +26,14 @@ _CLOSE, _LOOSEST, _LONGEST = 1000.0, 0.01, 180 * _DAY
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:
-    """Incidents that end a significant run at their place, sorted by place and time; arrays of shape (incidents,).
+    """Incidents that end a significant run at their place, sorted by place and time; arrays of shape (incidents,)."""
 
-    Attributes
-    ----------
-    row : ndarray of int
-        Row of the incident.
-    first : ndarray of int
-        Row of the first incident of the run.
-    number : ndarray of int
-        Incidents in the run.
-    expected : ndarray
-        Expected incidents after the first of the run at a usual place.
-    p : ndarray
-        Tail probability.
-    until : ndarray of int
-        Instant (nanoseconds) at which the alarm ends without further incidents.
-    """
-
-    row: IntArray
-    first: IntArray
-    number: IntArray
-    expected: FloatArray
-    p: FloatArray
-    until: IntArray
+    row: IntArray  # of the incident
+    first: IntArray  # row of the first incident of the run
+    number: IntArray  # incidents in the run
+    expected: FloatArray  # incidents after the first of the run at a usual place
+    p: FloatArray  # tail probability
+    until: IntArray  # instant (nanoseconds) at which the alarm ends without further incidents
 
 
 def scan_recurrence(
@@ -65,35 +49,9 @@ def scan_recurrence(
 ) -> Recurrence:
     """Find the incidents at which a place has had significantly more than its share.
 
-    Parameters
-    ----------
-    place, stream : ndarray of int, shape (incidents,)
-        Codes of the place hit (node, or node and cause), and of its stream (system, or system and cause); sorted by
-        place and time.
-    at : ndarray of int, shape (incidents,)
-        Start of the incident, nanoseconds.
-    size : ndarray of int, shape (incidents,)
-        Places of the stream that were watched then, one or more.
-    alpha : ndarray, shape (incidents,)
-        Tail probability that raises an alarm.
-    runs : tuple of int
-        Numbers of successive incidents that are tested.
-    longest : float
-        Longest duration of a run, days.
-    end : ndarray of int, shape (incidents,), optional
-        End of the repair, nanoseconds, from which the time to the next incident counts; by default from the start.
-
-    Examples
-    --------
-    A hundred places fail in turn, one a day; place 7 three times more on day 300:
-
-    >>> at = np.append(np.arange(400.0), [300.1, 300.2, 300.3]) * 24 * 3.6e12
-    >>> place = np.append(np.arange(400) % 100, [7, 7, 7])
-    >>> order = np.lexsort((at, place))
-    >>> place, at, size = place[order], at[order].astype(int), np.full(403, 100)
-    >>> result = scan_recurrence(place, 0 * place, at, size, np.full(403, 1e-3), runs=(2, 3, 4), longest=90.0)
-    >>> order[result.row].tolist(), result.number.tolist()
-    ([402, 307], [3, 4])
+    All are sorted by place (node, or node and cause) and time. `stream` is the system (and cause), `size` its places
+    watched then, `alpha` the tail probability of an alarm. `runs` of incidents are tested, up to `longest` days long;
+    the time to the next incident counts from the `end` of the repair, or the start.
     """
     index, new = np.arange(place.size, dtype=np.int32), np.diff(place, prepend=-1) != 0
     head = np.maximum.accumulate(np.where(new, index, np.int32(0)))

@@ -23,21 +23,12 @@ _LAG, _WEEK = 28, 7  # days between a repair and those it is compared with; days
 
 @dataclass(frozen=True)
 class RepairEpisode:
-    """A time in which the repairs of a system (`when.stream`) took longer.
-
-    Attributes
-    ----------
-    when : RateEpisode
-    hours, before : ndarray
-        Hours of the repairs since it began (until it was noticed, or until now if it lasts), and of the year before.
-    times : float
-        Median of the former, each over the median of its cause in the year before.
-    """
+    """A time in which the repairs of a system (`when.stream`) took longer."""
 
     when: RateEpisode
-    hours: FloatArray
-    before: FloatArray
-    times: float
+    hours: FloatArray  # of the repairs since it began, until it was noticed, or until now if it lasts
+    before: FloatArray  # of the year before
+    times: float  # median of the former, each over the median of its cause in the year before
 
 
 def slower_repairs(fleet: WatchedFleet, allowed: float) -> Iterator[RepairEpisode]:

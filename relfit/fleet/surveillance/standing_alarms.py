@@ -22,15 +22,8 @@ def _watched(log: FailureLog) -> WatchedFleet:
 
 @made_once
 def nodes_of_late(log: FailureLog) -> pd.Series:
-    """What the standing alarms of single nodes say, by ``system`` and ``node``.
-
-    Alarms of nodes that fail more seldom since are left out.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> nodes_of_late(rf.datasets.load("white").between(None, "2002-08-01")).to_dict()
-    {('white', 'n391'): '11 failures in 23.3 days, others 0.27'}
+    """What the standing alarms of single nodes say, by ``system`` and ``node``; not of nodes that fail more seldom
+    since.
     """
     fleet, said = _watched(log), dict[tuple[str, str], str]()
     for scan in (nodes_standing_out, failed_repairs):
@@ -47,14 +40,7 @@ def nodes_of_late(log: FailureLog) -> pd.Series:
 
 @made_once
 def rates_of_late(log: FailureLog) -> tuple[str, ...]:
-    """A sentence for each system whose rate has a standing alarm: it compares weeks with the year before them.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> rates_of_late(rf.datasets.load("white").between(None, "2002-08-01"))
-    ()
-    """
+    """A sentence for each system whose rate has a standing alarm: it compares weeks with the year before them."""
     fleet, said = _watched(log), list[str]()
     for change in rate_changes(fleet, _OF_RATES):
         if change.streams.kind != "system":  # the systems come first

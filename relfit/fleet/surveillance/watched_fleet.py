@@ -32,25 +32,13 @@ def _coded(column: pd.Series, names: list[str]) -> CodeArray:
 
 @dataclass(frozen=True, eq=False)
 class Streams:
-    """Daily incidents of the parts of one kind.
+    """Daily incidents of the parts of one kind."""
 
-    Attributes
-    ----------
-    kind : str
-        ``system``, ``cause``, ``batch``, or the name of an attribute such as ``rack``.
-    system : ndarray of int, shape (streams,)
-        Code of each part's system.
-    names : list of str
-        Names of the parts.
-    counts, exposure : ndarray, shape (streams, days)
-        Incidents, and nodes watched.
-    """
-
-    kind: str
-    system: CodeArray
+    kind: str  # ``system``, ``cause``, ``batch``, or the name of an attribute such as ``rack``
+    system: CodeArray  # code of each part's system
     names: list[str]
-    counts: FloatArray
-    exposure: FloatArray
+    counts: FloatArray  # incidents, shape (streams, days)
+    exposure: FloatArray  # nodes watched
 
     def of_system(self, systems: int) -> tuple[FloatArray, FloatArray]:
         """Counts and exposure of all parts of the system of each stream."""
@@ -74,13 +62,7 @@ class Streams:
 
 
 class WatchedFleet:
-    """A log until now: its days, incidents and nodes, computed once.
-
-    Parameters
-    ----------
-    log : FailureLog
-        The log until now.
-    """
+    """A log until now: its days, incidents and nodes, computed once."""
 
     def __init__(self, log: FailureLog) -> None:
         self.log = log
