@@ -186,7 +186,20 @@ def _reject_without_failure(
     for name, rows in cells.items():
         if rows.any() and not failed[rows].any():
             what = f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate"
-            raise ArgumentError(what, remedy="merge that level with another, or leave its rows out")
+            texts = [text for column in frame.columns if (text := why_text(column, frame[column]))]
+            raise ArgumentError(
+                what, remedy="; ".join([*texts, "merge that level with another, or leave its rows out"])
+            )
+
+
+def why_text(name: object, values: pd.Series) -> str:
+    """Which value made a column of numbers one of text; empty for others."""
+    if not isinstance(values.dtype, pd.CategoricalDtype):
+        return ""
+    numbers = pd.to_numeric(pd.Series(values.cat.categories.astype(str)), errors="coerce")
+    if numbers.notna().sum() <= max(len(numbers) // 2, 3) or numbers.notna().all():
+        return ""
+    return f"{str(name)!r} is text, since {values.cat.categories[int(numbers.isna().argmax())]!r} is not a number"
 
 
 def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:

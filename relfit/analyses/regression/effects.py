@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from relfit.analyses.regression.covariates import entry_column, node_table, regression_table, without_shared
+from relfit.analyses.regression.design import why_text
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import OutlierNodes, outlier_nodes
@@ -334,7 +335,8 @@ def _compared_levels(values: pd.Series, table: pd.DataFrame, n_nodes: int) -> pd
     fewest = _FEWEST_COUNTED if counted else _FEWEST
     rare = failures.index[(failures < _FEWEST) | (nodes < fewest)]
     if len(nodes) > _LARGEST_SHARE * n_nodes:
-        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare")
+        why = why_text(values.name, values)
+        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare{'; ' if why else ''}{why}")
     if failures[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest:
         groups = groups.where(~groups.isin(rare), _REST)
     else:
