@@ -218,6 +218,7 @@ def test_a_covariate_that_was_read_as_text_says_which_value_made_it_so(tmp_path)
     x = rng.normal(size=300)
     table = pd.DataFrame({"node": np.arange(300), "duration": rng.exponential(100.0 * np.exp(-x)), "x": x}).astype(str)
     assert "associated with x" in attribute_effects(rf.read(table)).headline
+    table = table.assign(failed=np.where(np.arange(300) % 9, "1", "0"))
     table.loc[5, "x"] = "abc"
     log = rf.read(table)
     why = "'x' is text, since 'abc' is not a number"
