@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -37,16 +37,14 @@ _UNITS = {
 class Asked:
     """The job that is asked about."""
 
-    work: Annotated[str | None, opt.option("TIME", "Time of the job on one node without failures.")] = None
-    parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
-    speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
-    table: Annotated[Path | None, opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")] = None
-    restart: Annotated[str, opt.option("TIME", "Time from a failure to the next start.")] = "0h"
-    checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
-    ] = None
-    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint; no checkpoints by default.")] = "0h"
-    restore: Annotated[str, opt.option("TIME", "Time to read a checkpoint.")] = "0h"
+    work: str | None = opt.option("TIME", "Time of the job on one node without failures.")
+    parallel_fraction: float | None = opt.option("P", "Share of the work that runs in parallel.")
+    speedup: str = opt.option("NAME", "amdahl, gustafson or table.", "amdahl")
+    table: Path | None = opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")
+    restart: str = opt.option("TIME", "Time from a failure to the next start.", "0h")
+    checkpoint_every: str | None = opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
+    save: str = opt.option("TIME", "Time to write a checkpoint; no checkpoints by default.", "0h")
+    restore: str = opt.option("TIME", "Time to read a checkpoint.", "0h")
 
     def job(self) -> rf.jobs.Job:
         """The job; an error names the option, or the table, that cannot be used."""
@@ -89,18 +87,18 @@ def nodes(  # noqa: PLR0913 - one argument per option
     fleet: FleetOptions,
     drawn: Drawn,
     to: opt.Output,
-    k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
-    k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
-    tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
-    repair: Annotated[str | None, opt.option("TIME", "Mean time to repair; without spares a job waits for it.")] = None,
-    rule: Annotated[str, opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.")] = "least",
-    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact or paper.")] = "exact",
-    after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
-    deadline: Annotated[str | None, opt.option("TIME", "Show the probability of finishing by then.")] = None,
+    k_min: int = opt.option("K", "Smallest number of nodes.", 1, min=1),
+    k_max: int | None = opt.option("K", "Largest number of nodes.", min=1),
+    tolerate: int = opt.option("S", "Spares in addition to the nodes of every size.", 0, min=0),
+    repair: str | None = opt.option("TIME", "Mean time to repair; without spares a job waits for it."),
+    rule: str = opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.", "least"),
+    convention: str = opt.option("NAME", "Time lost to a failure: exact or paper.", "exact"),
+    after_failure: str = opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.", "same"),
+    deadline: str | None = opt.option("TIME", "Show the probability of finishing by then."),
     details: opt.Details = False,
-    export: Annotated[
-        str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")
-    ] = None,
+    export: str | None = opt.option(
+        "slurm", "Weights, features and a drain list of nodes instead, into the folder --out."
+    ),
 ) -> None:
     """How many nodes to run a job on, and which.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -27,15 +27,13 @@ _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "s
 class Exporting:
     """What to write for other tools."""
 
-    export: Annotated[
-        list[str] | None, opt.option("KIND=PATH", "Write a file for airesim, batsim, fta or scipy, too. Repeatable.")
-    ] = None
-    airesim: Annotated[
-        list[str] | None, opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
-    ] = None
-    nodes: Annotated[int | None, opt.option("N", "Nodes of the cluster, for batsim and simulated fta.", min=1)] = None
-    racks: Annotated[int | None, opt.option("N", "Racks of the cluster, for simulated fta.", min=1)] = None
-    span: Annotated[str, opt.option("TIME", "Length of the simulated trace for fta from a parameter file.")] = "8766h"
+    export: list[str] | None = opt.option(
+        "KIND=PATH", "Write a file for airesim, batsim, fta or scipy, too. Repeatable."
+    )
+    airesim: list[str] | None = opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
+    nodes: int | None = opt.option("N", "Nodes of the cluster, for batsim and simulated fta.", min=1)
+    racks: int | None = opt.option("N", "Racks of the cluster, for simulated fta.", min=1)
+    span: str = opt.option("TIME", "Length of the simulated trace for fta from a parameter file.", "8766h")
 
     @property
     def airesim_values(self) -> dict[str, float | str | bool]:
@@ -96,18 +94,17 @@ def calibrate(
     reading: opt.PeriodReading,
     exporting: Exporting,
     at: opt.At = "now",
-    parts: Annotated[
-        str | None,
-        opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
-    ] = None,
+    parts: str | None = opt.option(
+        "A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."
+    ),
     families: opt.Families = opt.FAMILIES,
     window: opt.Window = None,
-    rack: Annotated[str | None, opt.option("COLUMN", "Column with the rack of a node.")] = None,
+    rack: str | None = opt.option("COLUMN", "Column with the rack of a node."),
     level: opt.Level = 0.95,
     details: opt.Details = False,
     seed: opt.Seed = 0,
     json: opt.Json = False,
-    out: Annotated[Path | None, opt.out("FILE", "Write the parameters: .toml or .json.")] = None,
+    out: Path | None = opt.out("FILE", "Write the parameters: .toml or .json."),
 ) -> None:
     """Estimate what planners need from a log.
 

@@ -6,8 +6,6 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
@@ -19,7 +17,7 @@ from relfit.cli.progress import ProgressSteps
 def convert(
     reading: opt.Reading,
     out: Annotated[Path, opt.out("PLACE", "A .parquet file, or with --by a folder.")],
-    by: Annotated[str | None, opt.option("year|month|system", "Write one file for each, in a folder.")] = None,
+    by: str | None = opt.option("year|month|system", "Write one file for each, in a folder."),
     json: opt.Json = False,
 ) -> None:
     """Write any log as Parquet."""
@@ -43,7 +41,7 @@ def convert(
 
 
 def data(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A bundled sample.")] = None,
+    name: str | None = opt.argument("[NAME]", "A bundled sample."),
     json: opt.Json = False,
     out: opt.Out = None,
 ) -> None:
@@ -69,11 +67,11 @@ def data(
 
 
 def fetch(
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set; lists all by default.")] = None,
-    out: Annotated[Path | None, opt.out("FILE", "Write it too: a log as .parquet, jobs as .csv.")] = None,
-    cache: Annotated[Path | None, opt.option("FOLDER", "Folder for the files; the user's cache by default.")] = None,
-    mirror: Annotated[str | None, opt.option("URL", "Fetch from this mirror; checksums are verified, too.")] = None,
-    timeout: Annotated[float, opt.option("SECONDS", "Seconds to wait for a source that does not respond.")] = 30.0,
+    name: str | None = opt.argument("[NAME]", "A data set; lists all by default."),
+    out: Path | None = opt.out("FILE", "Write it too: a log as .parquet, jobs as .csv."),
+    cache: Path | None = opt.option("FOLDER", "Folder for the files; the user's cache by default."),
+    mirror: str | None = opt.option("URL", "Fetch from this mirror; checksums are verified, too."),
+    timeout: float = opt.option("SECONDS", "Seconds to wait for a source that does not respond.", 30.0),
     json: opt.Json = False,
 ) -> None:
     """Public failure logs and lists of jobs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.cli import option_values as checked
@@ -22,11 +22,9 @@ _LARGEST = 12  # incidents shown
 def dependence(
     reading: opt.PartReading,
     to: opt.Output,
-    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time count as together.")] = "1h",
+    window: str = opt.option("TIME", "Failures of two nodes within this time count as together.", "1h"),
     place: opt.Group = None,
-    correlation: Annotated[
-        str, opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.")
-    ] = "spearman",
+    correlation: str = opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.", "spearman"),
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
     details: opt.Details = False,
@@ -141,9 +139,7 @@ def incidents(
     reading: opt.PartReading,
     to: opt.Output,
     window: opt.Window = None,
-    place: Annotated[
-        str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
-    ] = "system",
+    place: str = opt.option("COLUMN", "Join records of one system, node, rack or any other column.", "system"),
     level: opt.Level = 0.95,
     details: opt.Details = False,
 ) -> None:

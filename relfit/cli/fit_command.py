@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -33,41 +33,26 @@ _MOST_RESAMPLES = 100_000
 class Fitting:
     """What to fit, to which times, and what to show of the fits."""
 
-    per: Annotated[
-        str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")
-    ] = "node"
-    measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
-    no_censor: Annotated[
-        bool, opt.flag("--no-censor", "Omit censored times, as many papers do; biases the mean downwards.")
-    ] = False
+    per: str = opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.", "node")
+    measure: str = opt.option("ttf|ttr", "Times to failure or times to repair.", "ttf")
+    no_censor: bool = opt.flag("--no-censor", "Omit censored times, as many papers do; biases the mean downwards.")
     families: opt.Families = opt.FAMILIES
-    method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
-    bias_correction: Annotated[
-        bool, opt.flag("--bias-correction", "Correct the Weibull shape for its bias in small samples.")
-    ] = False
-    resamples: Annotated[
-        str, opt.option("N|auto", "Resamples for p-values without a table; 0 for none, auto for 199 where quick.")
-    ] = "auto"
-    interval: Annotated[
-        list[str] | None,
-        opt.option(
-            "QUANTITY[@AT]",
-            "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
-        ),
-    ] = None
-    ahead: Annotated[
-        list[str] | None,
-        opt.option("TIME", "Predict how many of the units still running will fail within this time. Repeatable."),
-    ] = None
-    kind: Annotated[str, opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.")] = (
-        "profile"
+    method: str = opt.option("NAME", "ml, moments, rank_y or rank_x.", "ml")
+    bias_correction: bool = opt.flag("--bias-correction", "Correct the Weibull shape for its bias in small samples.")
+    resamples: str = opt.option(
+        "N|auto", "Resamples for p-values without a table; 0 for none, auto for 199 where quick.", "auto"
     )
+    interval: list[str] | None = opt.option(
+        "QUANTITY[@AT]",
+        "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
+    )
+    ahead: list[str] | None = opt.option(
+        "TIME", "Predict how many of the units still running will fail within this time. Repeatable."
+    )
+    kind: str = opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.", "profile")
     level: opt.Level = 0.95
     seed: opt.Seed = 0
-    stream: Annotated[
-        bool,
-        opt.flag("--stream", "Read a folder from relfit convert part by part, for logs larger than memory."),
-    ] = False
+    stream: bool = opt.flag("--stream", "Read a folder from relfit convert part by part, for logs larger than memory.")
 
     @property
     def how(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -31,15 +31,13 @@ def forecast(
     reading: opt.PastReading,
     to: opt.Output,
     at: opt.At = "now",
-    horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
-    by: Annotated[
-        str | None, opt.option("COLUMN", "One row per value of this column; cause in tables of --details.")
-    ] = None,
+    horizon: list[str] | None = opt.option("TIME", "How far ahead: 30d and 90d. Repeatable."),
+    by: str | None = opt.option("COLUMN", "One row per value of this column; cause in tables of --details."),
     group: opt.Group = None,
     service: opt.Service = 0.95,
     level: opt.Level = 0.95,
     details: opt.Details = False,
-    draws: Annotated[int, opt.option("N", "Number of random futures.", min=100, max=100_000)] = 4000,
+    draws: int = opt.option("N", "Number of random futures.", 4000, min=100, max=100_000),
     seed: opt.Seed = 0,
 ) -> None:
     """Failures, repairs and parts to expect.
@@ -154,17 +152,17 @@ def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) ->
 def backtest(  # noqa: PLR0913 - one argument per option
     reading: opt.PastReading,
     to: opt.Output,
-    parts: Annotated[
-        list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
-    ] = None,
-    horizon: Annotated[list[str] | None, opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable.")] = None,
-    every: Annotated[str | None, opt.option("TIME", "Time between two origins; 30 days or more by default.")] = None,
-    size: Annotated[list[int] | None, opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1)] = None,
-    length: Annotated[list[str] | None, opt.option("TIME", "Of a job: 24h. Repeatable.")] = None,
-    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    parts: list[str] | None = opt.option(
+        "NAME", "forecasts, jobs, nodes, decisions; all four when left out. Repeatable."
+    ),
+    horizon: list[str] | None = opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable."),
+    every: str | None = opt.option("TIME", "Time between two origins; 30 days or more by default."),
+    size: list[int] | None = opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1),
+    length: list[str] | None = opt.option("TIME", "Of a job: 24h. Repeatable."),
+    by: str = opt.option("COLUMN", "Column with the kind of a failure.", "cause"),
     group: opt.Group = None,
-    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint.")] = "6min",
-    restore: Annotated[str, opt.option("TIME", "Time to restore it.")] = "6min",
+    save: str = opt.option("TIME", "Time to write a checkpoint.", "6min"),
+    restore: str = opt.option("TIME", "Time to restore it.", "6min"),
     service: opt.Service = 0.95,
     level: opt.Level = 0.9,
     details: opt.Details = False,

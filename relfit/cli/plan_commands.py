@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
@@ -24,7 +22,7 @@ _STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
 
 Params = Annotated[
     Path | None,
-    typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
+    opt.argument("[PARAMS]", "Parameters, as relfit calibrate writes them (.toml or .json)."),
 ]
 NodeMtbf = Annotated[
     str | None, opt.option("TIME", "Mean time between failures of one node, such as 20000h, 2%AFR or 500FIT.")
@@ -36,7 +34,7 @@ class DrawOptions:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=100_000)] = 1000
+    draws: int = opt.option("N", "Number of draws of uncertain parameters.", 1000, min=2, max=100_000)
     seed: opt.Seed = 0
 
     @property
@@ -51,17 +49,14 @@ class Failing:
 
     params: Params = None
     mtbf: NodeMtbf = None
-    nodes: Annotated[int | None, opt.option("N", "Nodes; by default those of PARAMS.")] = None
-    events: Annotated[float | None, opt.option("N", "Number of failures behind --mtbf, for intervals.")] = None
-    save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint (required).")] = None
-    restore: Annotated[str, opt.option("TIME", "Time to restore a checkpoint.")] = "0h"
-    restart: Annotated[str, opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.")] = (
-        "0h"
+    nodes: int | None = opt.option("N", "Nodes; by default those of PARAMS.")
+    events: float | None = opt.option("N", "Number of failures behind --mtbf, for intervals.")
+    save: str | None = opt.option("TIME", "Time to write a checkpoint (required).")
+    restore: str = opt.option("TIME", "Time to restore a checkpoint.", "0h")
+    restart: str = opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.", "0h")
+    repair: str | None = opt.option(
+        "TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."
     )
-    repair: Annotated[
-        str | None,
-        opt.option("TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."),
-    ] = None
 
     def source(self) -> Any:
         """The parameters, or the mean time between failures."""
@@ -111,30 +106,18 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     draws: DrawOptions,
     to: opt.Output,
     details: opt.Details = False,
-    checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Show the loss with this checkpoint interval, too.")
-    ] = None,
-    unexposed: Annotated[
-        bool, opt.flag("--unexposed", "No failures while a checkpoint is written or restored.")
-    ] = False,
-    slowed: Annotated[
-        float, opt.option("P", "Share of speed lost while a checkpoint is written; 1 stops the work.")
-    ] = 1.0,
-    global_save: Annotated[str | None, opt.option("TIME", "Two levels: time to write a global checkpoint.")] = None,
-    global_restore: Annotated[
-        str | None, opt.option("TIME", "Two levels: time to restore a global checkpoint.")
-    ] = None,
-    share_global: Annotated[float | None, opt.option("P", "Share of failures that need the global checkpoint.")] = None,
-    shape: Annotated[float | None, opt.option("X", "Weibull shape of the times between failures of the job.")] = None,
-    by_family: Annotated[
-        bool, opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates.")
-    ] = False,
-    age: Annotated[
-        str | None, opt.option("TIME", "Age of all nodes at every restart; by default they continue to age.")
-    ] = None,
-    work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
-    robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
-    sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, such as 1,16,64.")] = None,
+    checkpoint_every: str | None = opt.option("TIME", "Show the loss with this checkpoint interval, too."),
+    unexposed: bool = opt.flag("--unexposed", "No failures while a checkpoint is written or restored."),
+    slowed: float = opt.option("P", "Share of speed lost while a checkpoint is written; 1 stops the work.", 1.0),
+    global_save: str | None = opt.option("TIME", "Two levels: time to write a global checkpoint."),
+    global_restore: str | None = opt.option("TIME", "Two levels: time to restore a global checkpoint."),
+    share_global: float | None = opt.option("P", "Share of failures that need the global checkpoint."),
+    shape: float | None = opt.option("X", "Weibull shape of the times between failures of the job."),
+    by_family: bool = opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates."),
+    age: str | None = opt.option("TIME", "Age of all nodes at every restart; by default they continue to age."),
+    work: str | None = opt.option("TIME", "Work of the job, for its expected time."),
+    robust: str = opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.", "mean"),
+    sizes: str | None = opt.option("N,N", "A table for jobs of these sizes, such as 1,16,64."),
 ) -> None:
     """The checkpoint interval and its cost.
 
@@ -218,14 +201,14 @@ def migration(
     draws: DrawOptions,
     to: opt.Output,
     details: opt.Details = False,
-    migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
-    recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
-    precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
-    lead: Annotated[str | None, opt.option("TIME", "Time from the prediction to the failure.")] = None,
-    risk: Annotated[float, opt.option("P", "Probability of running out of spare nodes.")] = 1e-4,
-    spares: Annotated[int | None, opt.option("N", "Number of spares, instead of --risk.")] = None,
-    sequential: Annotated[bool, opt.flag("--sequential", "Every node has its own job.")] = False,
-    share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
+    migration: str | None = opt.option("TIME", "Time to migrate (required)."),
+    recall: float | None = opt.option("P", "Share of the failures that are predicted."),
+    precision: float | None = opt.option("P", "Share of the predictions that are true."),
+    lead: str | None = opt.option("TIME", "Time from the prediction to the failure."),
+    risk: float = opt.option("P", "Probability of running out of spare nodes.", 1e-4),
+    spares: int | None = opt.option("N", "Number of spares, instead of --risk."),
+    sequential: bool = opt.flag("--sequential", "Every node has its own job."),
+    share_sequential: float = opt.option("P", "Share of the jobs that have one node.", 0.25),
 ) -> None:
     """Whether migration on predictions pays.
 
@@ -249,8 +232,8 @@ def replication(
     draws: DrawOptions,
     to: opt.Output,
     details: opt.Details = False,
-    replicas: Annotated[int, opt.option("N", "Largest number of copies of a process.", max=64)] = 3,
-    overhead: Annotated[float, opt.option("P", "Share of speed lost to synchronization of the copies.")] = 0.0,
+    replicas: int = opt.option("N", "Largest number of copies of a process.", 3, max=64),
+    overhead: float = opt.option("P", "Share of speed lost to synchronization of the copies.", 0.0),
 ) -> None:
     """Whether replicating processes pays.
 
@@ -325,11 +308,11 @@ def spares(
     to: opt.Output,
     params: Params = None,
     mtbf: NodeMtbf = None,
-    mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair; that of PARAMS by default.")] = None,
-    job: Annotated[int | None, opt.option("N", "Nodes of the job, without the spares (required).", min=1)] = None,
-    blocking: Annotated[float, opt.option("P", "Share of the time that the job may wait for a node.")] = 0.01,
+    mttr: str | None = opt.option("TIME", "Mean time to repair; that of PARAMS by default."),
+    job: int | None = opt.option("N", "Nodes of the job, without the spares (required).", min=1),
+    blocking: float = opt.option("P", "Share of the time that the job may wait for a node.", 0.01),
     level: opt.Level = 0.95,
-    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=10_000)] = 200,
+    draws: int = opt.option("N", "Number of draws of uncertain parameters.", 200, min=2, max=10_000),
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:

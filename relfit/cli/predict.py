@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, DataError
@@ -34,20 +34,15 @@ _FIGURES = ("reliability", "hazard", "mttf")
 class FleetOptions:
     """How nodes get their distributions and ages."""
 
-    age: Annotated[
-        list[str] | None,
-        opt.option("TIME", "Age of all nodes, such as 10days, or repeated for each node; from the log by default."),
-    ] = None
-    at: Annotated[
-        str | None, opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
-    ] = None
-    families: Annotated[
-        str | None, opt.option("A,B", "Fit each node separately with these; the model of the fleet by default.")
-    ] = None
-    family: Annotated[str, opt.option("NAME", "One distribution for all nodes, or best.")] = "best"
-    missing: Annotated[
-        str | None, opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool).")
-    ] = None
+    age: list[str] | None = opt.option(
+        "TIME", "Age of all nodes, such as 10days, or repeated for each node; from the log by default."
+    )
+    at: str | None = opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
+    families: str | None = opt.option("A,B", "Fit each node separately with these; the model of the fleet by default.")
+    family: str = opt.option("NAME", "One distribution for all nodes, or best.", "best")
+    missing: str | None = opt.option(
+        "NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."
+    )
 
     def system(
         self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps, k: int | None = None
@@ -136,7 +131,7 @@ class Drawn:
     """Intervals from the uncertainty of the fits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "Draws of the parameters behind the intervals.", min=2, max=100_000)] = 200
+    draws: int = opt.option("N", "Draws of the parameters behind the intervals.", 200, min=2, max=100_000)
     seed: opt.Seed = 0
 
     def notes(self, system: rf.System) -> list[str]:
@@ -163,17 +158,13 @@ def system(
     fleet: FleetOptions,
     drawn: Drawn,
     to: opt.Output,
-    nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
-    k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
-    best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
-    any_nodes: Annotated[
-        bool, opt.flag("--any", "Average over any K nodes, instead of the first K; see --placement.")
-    ] = False,
-    placement: Annotated[
-        str | None, opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random.")
-    ] = None,
-    horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
-    tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
+    nodes: str | None = opt.option("A,B,C", "These nodes, in this order; all by default."),
+    k: int | None = opt.option("K", "Only the first K nodes."),
+    best: bool = opt.flag("--best", "Most reliable nodes first."),
+    any_nodes: bool = opt.flag("--any", "Average over any K nodes, instead of the first K; see --placement."),
+    placement: str | None = opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random."),
+    horizon: list[str] | None = opt.option("TIME", "Show reliability at 24h, ... Repeatable."),
+    tolerate: int = opt.option("S", "Nodes that may fail; none are replaced.", 0),
     details: opt.Details = False,
 ) -> None:
     """Reliability of jobs on 1 to K nodes.

@@ -55,20 +55,14 @@ _MORE = "--details shows all outputs; --out FILE writes them."
 
 
 def batch(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Machine, scheduler, failures and jobs: a .toml.")],
+    config: Annotated[Path, opt.argument("CONFIG", "Machine, scheduler, failures and jobs: a .toml.")],
     to: opt.Output,
-    jobs_out: Annotated[Path | None, opt.option("FILE", "Write a row per job (.csv, .parquet, .json).")] = None,
-    failures: Annotated[
-        Path | None, opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds.")
-    ] = None,
-    workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG by default.")] = None,
-    runs: Annotated[int | None, opt.option("N", "Number of runs, each with different failures.", min=2)] = None,
-    resume: Annotated[
-        Path | None, opt.option("FILE", "Continue from FILE if it exists, and store the state in it.")
-    ] = None,
-    seed: Annotated[
-        int | None, opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0)
-    ] = None,
+    jobs_out: Path | None = opt.option("FILE", "Write a row per job (.csv, .parquet, .json)."),
+    failures: Path | None = opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds."),
+    workload: Path | None = opt.option("FILE", "List of jobs; that of CONFIG by default."),
+    runs: int | None = opt.option("N", "Number of runs, each with different failures.", min=2),
+    resume: Path | None = opt.option("FILE", "Continue from FILE if it exists, and store the state in it."),
+    seed: int | None = opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0),
 ) -> None:
     """A queue of jobs on nodes that fail.
 
@@ -205,20 +199,18 @@ def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
 
 
 def training(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Cluster and job: .toml, or the .yaml or .json of AIReSim.")
-    ],
+    config: Annotated[Path, opt.argument("CONFIG", "Cluster and job: .toml, or the .yaml or .json of AIReSim.")],
     to: opt.Output,
-    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1)] = None,
-    seed: Annotated[int | None, opt.option("N", "Random seed; that of CONFIG by default.", min=0)] = None,
-    program_semantics: Annotated[
-        bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
-    ] = False,
-    accuracy: Annotated[
-        float | None, opt.option("P", "Add runs until the mean training time has this relative error, such as 0.01.")
-    ] = None,
-    level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
-    trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
+    runs: int | None = opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1),
+    seed: int | None = opt.option("N", "Random seed; that of CONFIG by default.", min=0),
+    program_semantics: bool = opt.flag(
+        "--program-semantics", "Behave as the published program where it differs from its paper."
+    ),
+    accuracy: float | None = opt.option(
+        "P", "Add runs until the mean training time has this relative error, such as 0.01."
+    ),
+    level: float | None = opt.option("P", "Level of the intervals, between 0 and 1."),
+    trace: Path | None = opt.option("FILE", "Write every change of state (.parquet or .csv)."),
     details: opt.Details = False,
 ) -> None:
     """A training job on servers that fail.

@@ -27,6 +27,7 @@ from relfit.cli.stopping import STOPPED
 if TYPE_CHECKING:
     from relfit.simulation.campaigns import CampaignResults
 
+Store = Annotated[Path, opt.argument("DIR", "Folder of the results.")]
 Within = Annotated[
     float | None, opt.option("SHARE", "List cells worse than the best by at most this share, such as 0.02.")
 ]
@@ -50,17 +51,15 @@ class CampaignCommands(TyperGroup):
 
 
 def run(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="What to run over which values: a .toml.")],
+    campaign: Annotated[Path, opt.argument("CAMPAIGN", "What to run over which values: a .toml.")],
     to: opt.Output,
-    store: Annotated[
-        Path | None, opt.option("DIR", "Folder of the results (required); continues what is there.")
-    ] = None,
-    executor: Annotated[
-        str, opt.option("NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
-    ] = "processes",
-    workers: Annotated[int | None, opt.option("N", "Processes; one per processor by default.", min=1, max=4096)] = None,
-    workload: Annotated[Path | None, opt.option("JOBS", "List of jobs of a batch system, or the name of one.")] = None,
-    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run failed runs again.")] = False,
+    store: Path | None = opt.option("DIR", "Folder of the results (required); continues what is there."),
+    executor: str = opt.option(
+        "NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.", "processes"
+    ),
+    workers: int | None = opt.option("N", "Processes; one per processor by default.", min=1, max=4096),
+    workload: Path | None = opt.option("JOBS", "List of jobs of a batch system, or the name of one."),
+    retry_failed: bool = opt.flag("--retry-failed", "Run failed runs again."),
 ) -> None:
     """Simulate over values of parameters.
 
@@ -111,7 +110,7 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
 
 
 def status(
-    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
+    store: Store,
     to: opt.Output,
     within: Within = None,
 ) -> None:
@@ -121,8 +120,8 @@ def status(
 
 
 def report(
-    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
-    out: Annotated[Path | None, opt.out("FILE", "The page (required): .html.")] = None,
+    store: Store,
+    out: Path | None = opt.out("FILE", "The page (required): .html."),
     within: Within = None,
 ) -> None:
     """Write the results of a campaign as HTML."""

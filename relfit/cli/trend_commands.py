@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import DataError, RelfitError
@@ -31,7 +31,7 @@ _EFFECTS = ["measure", "attribute", "system", "term", "reference", "ratio", "low
 def trend(
     reading: opt.PartReading,
     to: opt.Output,
-    per: Annotated[str, opt.option("COLUMN", "Test each node, system or value of a column.")] = "node",
+    per: str = opt.option("COLUMN", "Test each node, system or value of a column.", "node"),
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
@@ -290,17 +290,11 @@ def _slug(text: str) -> str:
 def regress(
     reading: opt.PartReading,
     to: opt.Output,
-    formula: Annotated[
-        str | None, opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
-    ] = None,
-    model: Annotated[str | None, opt.option("NAME", "Model of times: cox (the default), weibull or lognormal.")] = None,
-    cluster: Annotated[
-        str, opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.")
-    ] = "node",
-    reference: Annotated[
-        list[str] | None, opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable.")
-    ] = None,
-    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out.")] = False,
+    formula: str | None = opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'."),
+    model: str | None = opt.option("NAME", "Model of times: cox (the default), weibull or lognormal."),
+    cluster: str = opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.", "node"),
+    reference: list[str] | None = opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable."),
+    rates: bool = opt.flag("--rates", "Write the rate of each node to --out."),
     level: opt.Level = 0.95,
     alpha: opt.Alpha = 0.05,
     details: opt.Details = False,
