@@ -124,7 +124,6 @@ def nodes(  # noqa: PLR0913 - one argument per option
     checked.choice("--after-failure", after_failure, ("same", "as_new"))
     both = convention == "paper" and after_failure != "same"
     checked.none_of({"--convention paper": both}, "--after-failure as_new", "leave one of them out")
-    checked.probability("--level", drawn.level)
     limit = None if deadline is None else checked.duration("--deadline", deadline, positive=True)
     job, hours = asked.job(), 0.0 if repair is None else checked.duration("--repair", repair)
     from relfit.system.uncertainty import check_work

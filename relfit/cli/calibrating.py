@@ -114,7 +114,6 @@ def calibrate(
 
     output.check_destination(out, _ENDINGS)
     files, names = exporting.files, checked.family_names(families)
-    checked.probability("--level", level)
     values = exporting.airesim_values
     kinds = {kind for kind, _ in files}
     from_file = is_parameter_file(reading.log)

@@ -107,13 +107,12 @@ def fit(
     """
     output.check_destination(out)
     families = checked.family_names(fitting.families)
-    level = checked.probability("--level", fitting.level)
     checked.choice("--measure", fitting.measure, ("ttf", "ttr"))
     checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
     of_failures = {"--first": reading.first != "known", "--ahead": fitting.ahead is not None}
     checked.without_effect(of_failures, "--measure ttf", fitting.measure == "ttf")
     checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
-    n_resamples, wanted, horizons = fitting.n_resamples, fitting.intervals, fitting.horizons
+    n_resamples, wanted, horizons, level = fitting.n_resamples, fitting.intervals, fitting.horizons, fitting.level
     if fitting.stream:
         _fit_in_parts(reading, fitting, families, json, out)
         return

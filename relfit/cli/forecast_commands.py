@@ -46,8 +46,6 @@ def forecast(
     cause.
     """
     output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--service", service)
     if at == "now" and reading.period == "stable":
         raise ArgumentError("--period stable is for rates of the long run", remedy="add --at long-run")
     horizons = [checked.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
@@ -174,8 +172,6 @@ def backtest(  # noqa: PLR0913 - one argument per option
     with the outcome and with simple counts. --out writes one row per prediction.
     """
     output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--service", service)
     costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
     horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
     step = None if every is None else _days("--every", every)

@@ -60,7 +60,6 @@ def report(
     Its first sentence is printed, then the name of the file on the last line.
     """
     output.check_destination(out, endings=(".html", ".htm"))
-    checked.probability("--level", level)
     with ProgressSteps("reading", "writing the report") as steps:
         names = checked.family_names(families)
         log = reading.read()

@@ -17,10 +17,11 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
+_SHARES = ("alpha", "level", "service")
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
-def option(metavar: str, help: str, default: Any = None, **more: Any) -> Any:
+def option(metavar: str, help: str, default: object = None, **more: Any) -> Any:
     """An option named after its parameter or field, whose value shows as `metavar` in the help."""
     return field(default=default, metadata={"option": typer.Option(metavar=metavar, help=help, **more)})
 
@@ -30,7 +31,7 @@ def flag(name: str, help: str, default: bool | None = False) -> Any:
     return field(default=default, metadata={"option": typer.Option(name, help=help)})
 
 
-def out(metavar: str, help: str, default: Any = None, *, parser: Callable[[str], Path] | None = None) -> Any:
+def out(metavar: str, help: str, default: object = None, *, parser: Callable[[str], Path] | None = None) -> Any:
     """The option ``--out``, or ``-o``."""
     place = typer.Option("--out", "-o", metavar=metavar, help=help, parser=parser)
     return field(default=default, metadata={"option": place})
@@ -245,12 +246,16 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
             parameters += [_parameter(one.name, own[one.name], one) for one in fields(kind)]
         else:
             parameters.append(_parameter(name, kind, default if isinstance(default, Field) else field(default=default)))
-    times = [parameter.name for parameter in parameters if parameter.annotation.__metadata__[-1].metavar == "TIME"]
+    times = [one.name for one in parameters if one.annotation.__metadata__[-1].metavar == "TIME"]
+    # a level that may be None is checked with the settings that have it otherwise
+    shares = [one.name for one in parameters if one.name in _SHARES and one.annotation.__origin__ is float]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name in times:
             checked.check_time(f"--{name.replace('_', '-')}", values[name])
+        for name in shares:
+            checked.probability(f"--{name}", values[name])
         for name, kind in groups.items():
             values[name] = kind(**{one.name: values.pop(one.name) for one in fields(kind)})
         command(**values)
@@ -260,7 +265,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameter(name: str, kind: Any, declared: Field[Any]) -> inspect.Parameter:
+def _parameter(name: str, kind: Any, declared: Field[object]) -> inspect.Parameter:
     """A parameter as typer takes it, with the option that its default or its annotation declares."""
     options = (one.metadata.get("option") for one in (declared, *getattr(kind, "__metadata__", ())))
     annotation = Annotated[kind, next(filter(None, options))]

@@ -40,7 +40,7 @@ class DrawOptions:
     @property
     def common(self) -> dict[str, Any]:
         """Arguments of the planners."""
-        return {"n_draws": self.draws, "level": checked.probability("--level", self.level), "rng": self.seed}
+        return {"n_draws": self.draws, "level": self.level, "rng": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -324,6 +324,5 @@ def spares(
     if job is None:
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
     source, limit = rate_source(params, mtbf), checked.probability("--blocking", blocking)
-    level = checked.probability("--level", level)
     plan = rf.planning.plan_spares(source, job, limit, repair=mttr, n_draws=draws, level=level, rng=seed)
     show_plan(plan, "Share of the time that the job waits, by number of spares", [], to, (), details=details)

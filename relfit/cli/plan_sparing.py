@@ -176,7 +176,6 @@ def sparing(
     --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """
     output.check_output(to)
-    level = checked.probability("--level", draws.level)
     checked.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
@@ -194,10 +193,16 @@ def sparing(
         shown.add("plan", plan)
         if drawn is not None and table.spare_blocks is None:
             sure = planning.plan_sparing(
-                cluster, (estimate, drawn), recovery, performance, strategies=strategies, level=level, robust=quantile
+                cluster,
+                (estimate, drawn),
+                recovery,
+                performance,
+                strategies=strategies,
+                level=draws.level,
+                robust=quantile,
             )
             shown.add("uncertainty", sure)
-            title = f"Given these data, at {100 * level:g} % (shares of 1, GPUs, seconds)"
+            title = f"Given these data, at {100 * draws.level:g} % (shares of 1, GPUs, seconds)"
             shown.lines += ["", title, *output.table(sure.to_frame())]
             shown.pictures.append(("spares", partial(rf.plot, sure)))
         if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):

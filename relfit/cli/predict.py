@@ -172,7 +172,6 @@ def system(
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """
     output.check_output(to)
-    checked.probability("--level", drawn.level)
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     if any_nodes:
         checked.none_of({"--nodes": nodes, "--best": best, "--tolerate": tolerate}, "--any", "take one of them out")

@@ -44,8 +44,6 @@ def trend(
     --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
     output.check_output(to)
-    checked.probability("--alpha", alpha)
-    checked.probability("--level", level)
     names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     with ProgressSteps(*names) as steps:
         full_log = reading.read()
@@ -305,8 +303,6 @@ def regress(
     failure time), times to repair. With --formula one model. --out writes one row per effect.
     """
     output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--alpha", alpha)
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:
