@@ -127,12 +127,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
         its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
         alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    relfit 0.4.0
-    0
     """
     lost = StringIO()
     for name in ("stdout", "stderr"):

@@ -37,13 +37,7 @@ class Exporting:
 
     @property
     def airesim_values(self) -> dict[str, float | str | bool]:
-        """Parameters of AIReSim that a log does not know, as numbers where they are numbers.
-
-        Examples
-        --------
-        >>> Exporting(export=["airesim.yaml"], airesim=["job_size=1024", "recovery_time=12.5"]).airesim_values
-        {'job_size': 1024, 'recovery_time': 12.5}
-        """
+        """Parameters of AIReSim that a log does not know, as numbers where they are numbers."""
         from relfit.fleet.calibration.exports import AIRESIM_KEYS
 
         if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
@@ -59,13 +53,7 @@ class Exporting:
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """Kind and place of every export.
-
-        Examples
-        --------
-        >>> Exporting(export=["airesim.yaml", "batsim=failures.txt", "fta"]).files
-        [('airesim', PosixPath('airesim.yaml')), ('batsim', PosixPath('failures.txt')), ('fta', PosixPath('fta'))]
-        """
+        """Kind and place of every export."""
         files = []
         for text in self.export or ():
             kind, sign, place = text.partition("=")

@@ -168,15 +168,7 @@ class PartReading(Reading):
     )
 
     def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
-        """What ``--period`` asks for, as `relfit.fleet_model` takes it.
-
-        Examples
-        --------
-        >>> PeriodReading(log="white").span(), PeriodReading(log="white", since="2003").span()
-        ('stable', 'all')
-        >>> PeriodReading(log="white", period="2003-04-01/2004-10-01").span()
-        ('2003-04-01', '2004-10-01')
-        """
+        """What ``--period`` asks for, as `relfit.fleet_model` takes it."""
         if self.period is None:
             return "all" if self.cut else otherwise
         since, sign, until = (text.strip() for text in self.period.partition("/"))

@@ -284,14 +284,7 @@ class Answers:
 
 
 def node_names(nodes: pd.DataFrame, systems: Sequence[str]) -> list[str]:
-    """Names of nodes; where there are several systems, each with its own.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> node_names(pd.DataFrame({"system": ["a", "b"], "node": ["0", "0"]}), ["a", "b"])
-    ['0 of system a', '0 of system b']
-    """
+    """Names of nodes; where there are several systems, each with its own."""
     if len(systems) == 1:
         return [str(name) for name in nodes["node"]]
     return [f"{name} of system {system}" for system, name in zip(nodes["system"], nodes["node"], strict=True)]

@@ -14,13 +14,7 @@ _PATIENCE = 1.0  # seconds
 
 
 class ProgressSteps:
-    """Named steps of a command, shown as a bar once the whole takes longer than a second.
-
-    Examples
-    --------
-    >>> with ProgressSteps("reading", "fitting") as steps:
-    ...     steps.next()
-    """
+    """Named steps of a command, shown as a bar once the whole takes longer than a second."""
 
     def __init__(self, *names: str) -> None:
         self._names = names

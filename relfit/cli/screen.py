@@ -26,15 +26,7 @@ def width() -> int:
 
 
 def wrapped(line: str) -> list[str]:
-    """A line of prose in lines that fit; words are never cut, and what follows a label or a dash is indented.
-
-    Examples
-    --------
-    >>> wrapped("short")
-    ['short']
-    >>> len(wrapped("- " + "word " * 40)[1]) <= width()
-    True
-    """
+    """A line of prose in lines that fit; words are never cut, and what follows a label or a dash is indented."""
     room = width()
     if len(line) <= room:
         return [line]
@@ -46,15 +38,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def heading(name: object) -> str:
-    """A column's name as words, with its unit.
-
-    Examples
-    --------
-    >>> heading("mtbf_hours"), heading("mtbf"), heading("best_by_aicc"), heading("hazard_24h")
-    ('MTBF hours', 'MTBF (h)', 'best by AICc', 'hazard 24h (1/h)')
-    >>> heading("hazard_ratio")
-    'hazard ratio'
-    """
+    """A column's name as words, with its unit."""
     of_time = str(name).startswith("hazard_") and "ratio" not in str(name)
     unit = " (1/h)" if of_time else " (h)" if _HOURS.fullmatch(str(name)) else ""
     words = str(name).replace("_", " ").split(" ")
@@ -62,26 +46,10 @@ def heading(name: object) -> str:
 
 
 def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
-    r"""Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
+    """Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
 
     What is too wide for `room`, which is the screen's width by default, gets headings of several lines, then shorter
     texts, then loses columns from the right, and says so.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> wide = pd.DataFrame({"node": ["a", "b"], "mean": [1234.5678, float("nan")], "mean_low": [1.0, float("nan")],
-    ...                      "mean_high": [1500.0, float("nan")]})
-    >>> print("\n".join(table(wide)))
-    node  mean
-    ----  ---------------
-    a     1,235 (1-1,500)
-    b     -
-    >>> print("\n".join(table(pd.DataFrame({"failures_of_nodes": [1], "n": [2]}), room=12)))
-    failures
-    of nodes  n
-    --------  -
-           1  2
     """
     room = width() if room is None else room
     columns = _columns(frame)

@@ -198,13 +198,7 @@ class FirstScreen:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""CSV of a table, its texts guarded by `relfit.base.writing.guarded`.
-
-    Examples
-    --------
-    >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
-    "node,hours\n'=1+1,1.5\na,-2\n"
-    """
+    """CSV of a table, its texts guarded by `relfit.base.writing.guarded`."""
     # convert numbers to text by column: pandas would call a function for each
     cells = {guarded(str(name)): _cells(frame[name]) for name in frame.columns}
     out = io.StringIO()
@@ -224,13 +218,7 @@ def _cells(column: pd.Series) -> list[Any]:
 
 
 def heads(text: str) -> dict[str, str]:
-    """Columns of a table with their heads, or with one of the same name.
-
-    Examples
-    --------
-    >>> heads("scope; mtbf: hours between")
-    {'scope': 'scope', 'mtbf': 'hours between'}
-    """
+    """Columns of a table with their heads, or with one of the same name."""
     parts = (part.partition(": ") for part in text.split("; "))
     return {name: head or name for name, _, head in parts}
 
@@ -246,15 +234,7 @@ def spans(frame: pd.DataFrame, of: str = "", share: bool = False) -> list[str]:
 
 
 def span(low: float, high: float, share: bool = False) -> str:
-    """An interval as text for a table.
-
-    Examples
-    --------
-    >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0), span(1e-9, 1e-7, True)
-    ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}', '< 0.01 %')
-    >>> span(2621.0, float("inf"))
-    '> 2,621'
-    """
+    """An interval as text for a table."""
     if np.isposinf(high) and low > 0.0:
         return f"> {number(low)}"
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -264,15 +244,7 @@ def span(low: float, high: float, share: bool = False) -> str:
 
 
 def shown_share(value: float, most: float = 1.0, decimals: int | None = None) -> str:
-    """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that.
-
-    Examples
-    --------
-    >>> shown_share(0.315), shown_share(3e-27), shown_share(0.9999999, 0.99999)
-    ('32 %', '< 0.01 %', '> 99.999 %')
-    >>> shown_share(0.97, decimals=2), shown_share(0.99999, decimals=2), shown_share(1.0, decimals=2)
-    ('97.00 %', '> 99.99 %', '100.00 %')
-    """
+    """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that."""
     if np.isnan(value):
         return NOTHING
     if decimals is not None:

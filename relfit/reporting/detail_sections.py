@@ -109,13 +109,7 @@ def _as_observed(m: ReportData) -> Table:
 
 
 def _decimals(shares: npt.ArrayLike) -> int:
-    """Decimals in percent that tell the shares apart: those that the largest below one needs, three at most.
-
-    Examples
-    --------
-    >>> _decimals([0.97, 0.9933, 1.0]), _decimals([0.9, 0.95]), _decimals([1.0])
-    (2, 1, 1)
-    """
+    """Decimals in percent that tell the shares apart: those that the largest below one needs, three at most."""
     values = np.ravel(shares)
     below = values[values < 1.0]
     text = shown_availability(float(below.max())) if below.size else "."
