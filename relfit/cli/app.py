@@ -114,19 +114,11 @@ def built() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line with what follows the command's name, by default that of the process; its exit status.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows the command's name; taken from the process when left out.
-
-    Returns
-    -------
-    int
-        0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
-        its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
-        alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
+    It is 0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
+    its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
+    alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
     """
     lost = StringIO()
     for name in ("stdout", "stderr"):

@@ -16,17 +16,7 @@ from relfit.cli import output
 
 _PACKAGE = Path(__file__).parents[1]
 _NEEDED = (
-    "numpy",
-    "scipy",
-    "pandas",
-    "pyarrow",
-    "numba",
-    "matplotlib",
-    "jinja2",
-    "pydantic",
-    "typer",
-    "rich",
-    "lifelines",
+    *("numpy", "scipy", "pandas", "pyarrow", "numba", "matplotlib", "jinja2", "pydantic", "typer", "rich", "lifelines"),
 )
 _OPTIONAL = {
     "pooch": ("relfit fetch", "datasets"),

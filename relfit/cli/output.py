@@ -34,9 +34,6 @@ _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
 
 
-# ------------------------------------------------------------------------ text
-
-
 def print_lines(lines: Iterable[str], *, wrap: bool = True) -> None:
     """Print lines to stdout, wrapped to the screen or to be copied; what could steer a terminal is escaped."""
     for line in lines:
@@ -47,9 +44,6 @@ def print_lines(lines: Iterable[str], *, wrap: bool = True) -> None:
 
 def _visible(character: str) -> str:
     return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-
-
-# ------------------------------------------------------------------------ JSON
 
 
 def print_json(document: Mapping[str, object], *, unit: str | None = "hours") -> None:
@@ -63,9 +57,6 @@ def _text(document: Mapping[str, object]) -> str:
 
     ready = json_ready(document)
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in ready.items()) + "\n}\n"
-
-
-# ----------------------------------------------------------------------- files
 
 
 def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS, folder: bool = False) -> None:
@@ -139,9 +130,6 @@ def write_document(document: dict[str, object], path: Path) -> None:
         part.write_text(_text(document), encoding="utf-8")
 
 
-# --------------------------------------------------------------------- figures
-
-
 def check_place(path: Path | None) -> None:
     """Reject, before any work, a place where no figures could be written."""
     if path is None:
@@ -208,9 +196,6 @@ def _save(sheet: Figure, path: Path) -> None:
     with complete(path) as part, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
-
-
-# --------------------------------------------------------------------- answers
 
 
 @dataclass

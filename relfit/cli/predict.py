@@ -150,9 +150,6 @@ def _in_repair(model: rf.fleet.FleetModel, systems: Sequence[str]) -> list[str]:
     return [f"{told} {'is' if len(names) == 1 else 'are'} in repair and left out."]
 
 
-# ----------------------------------------------------------------------- system
-
-
 def system(
     reading: opt.PeriodReading,
     fleet: FleetOptions,

@@ -28,18 +28,8 @@ if TYPE_CHECKING:
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
 _OUTPUTS = (
-    "total_training_time",
-    "etr",
-    "total_failures",
-    "random_failures",
-    "systematic_failures",
-    "auto_repairs",
-    "manual_repairs",
-    "host_selection_count",
-    "preemption_count",
-    "job_stall_count",
-    "servers_retired",
-    "avg_run",
+    *("total_training_time", "etr", "total_failures", "random_failures", "systematic_failures", "auto_repairs"),
+    *("manual_repairs", "host_selection_count", "preemption_count", "job_stall_count", "servers_retired", "avg_run"),
 )
 _NAMES = {
     "total_training_time": "total time (h)",

@@ -136,7 +136,7 @@ def report(
 
 
 def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
-    from relfit.reporting.campaign_settings import in_hours, so_far
+    from relfit.reporting.campaign_page import in_hours, so_far
 
     shown_result = in_hours(result)
     figures: list[Any] = [("campaign", partial(rf.plot, shown_result))] if result.outputs else []

@@ -170,9 +170,6 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
 
 
-# ---------------------------------------------------------------------- details
-
-
 def _position(fits: Fits, group: object) -> tuple[int | None, str]:
     if len(fits.groups) == 0:
         return None, ""

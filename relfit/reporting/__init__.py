@@ -16,7 +16,7 @@ from relfit.base.text import count
 from relfit.fitting.families import CORE, family_named
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
-from relfit.reporting import detail_sections, fleet_sections, job_sections, lifetime_report
+from relfit.reporting import detail_sections, fleet_sections, lifetime_report
 from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary
@@ -28,14 +28,14 @@ from relfit.study import Study
 __all__ = ["report", "report_with_answer"]
 
 _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
-    "what if": job_sections.questions,
+    "what if": detail_sections.questions,
     "periods": fleet_sections.steady,
     "interruptions": fleet_sections.interruptions,
     "systems": fleet_sections.systems,
     "nodes": fleet_sections.nodes,
     "attributes": detail_sections.attributes,
     "forecast": fleet_sections.ahead,
-    "jobs": job_sections.jobs,
+    "jobs": detail_sections.jobs,
     "independence": fleet_sections.independence,
     "availability": detail_sections.availability,
     "repairs": detail_sections.repairs,

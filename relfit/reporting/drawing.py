@@ -18,15 +18,8 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")
 SIZE, WIDE = (5.0, 3.2), (11.3, 1.5)
-_PAGE_LOOK: Any = {
-    "font.size": 11.5,
-    "axes.labelsize": 11.5,
-    "axes.labelcolor": style.INK,
-    "text.color": style.INK,
-    "xtick.labelsize": 11.5,
-    "ytick.labelsize": 11.5,
-    "legend.fontsize": 11.5,
-}
+_TEXTS = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+_PAGE_LOOK: Any = {**dict.fromkeys(_TEXTS, 11.5), "axes.labelcolor": style.INK, "text.color": style.INK}
 """On a phone of 390 pixels a figure is about as wide as it is drawn: text of 11 pixels."""
 _INKS = {
     style.INK: "currentColor",

@@ -348,9 +348,6 @@ def many_rejected(m: ReportData) -> list[Point]:
     return [Point(f"{rejected:,} of {rows:,} rows were rejected ({percent(rejected / rows)}).", "data", "which")]
 
 
-# ------------------------------------------------------------- several systems
-
-
 def _systems_sentence(m: ReportData) -> str:
     total, names = m.by_system, m.model.needed.places.systems
     most = int(total.argmax())
