@@ -29,7 +29,6 @@ from relfit.cli import (
     calibrating,
     data_commands,
     dependence_commands,
-    doctor_command,
     fit_command,
     forecast_commands,
     look,
@@ -63,7 +62,7 @@ _OF_LOGS = (
     *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
     *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
     *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
-    *(data_commands.data, data_commands.fetch, doctor_command.doctor),
+    *(data_commands.data, data_commands.fetch, data_commands.doctor),
 )
 _OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
 

@@ -138,10 +138,11 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict(), unit=None)
         return
+    about = [] if parameters.period is None or parameters.period.finding is None else [parameters.period.finding]
     lines = _about(parameters, log) if details else _in_short(parameters, log)
     left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
     exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
-    output.print_lines([*lines, *output.told(out), *exports])
+    output.print_lines([*about, _summary(parameters), *lines, *output.told(out), *exports])
 
 
 def _log_to_export(
@@ -202,17 +203,9 @@ def _how_often(mean: Duration) -> str:
     return f"once in the log (every {ends})"
 
 
-def _period(parameters: rf.Parameters) -> list[str]:
-    """What was found about the period, if anything."""
-    period = parameters.period
-    return [] if period is None or period.finding is None else [period.finding]
-
-
 def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
-    lines = [*_period(parameters), _summary(parameters)]
-    if log is not None and log.question is not None:
-        lines.append(log.question[:1].upper() + log.question[1:])
+    """What is open, and what planners assume and the log contradicts."""
+    lines = [] if log is None or log.question is None else [log.question[:1].upper() + log.question[1:]]
     if parameters.warnings:
         lines.append("What contradicts the assumptions of planners:")
         lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
@@ -221,7 +214,7 @@ def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    lines = [*_period(parameters), _summary(parameters), *([] if log is None else [repr(log)]), ""]
+    lines = [*([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["no parameter is known"]
     if parameters.absent:

@@ -223,11 +223,7 @@ class Output:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the dataclasses among its parameters.
-
-    A parameter of a dataclass type stands for the fields of that class, each an option of its own on the command line;
-    the command gets the filled-in instance.
-    """
+    """A command with its options: a parameter of a dataclass type stands for its fields, each an option of its own."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, type] = {}
     parameters: list[inspect.Parameter] = []

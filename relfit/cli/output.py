@@ -66,10 +66,14 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS,
     if path.suffix.lower() not in endings:
         remedy = f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}"
         raise ArgumentError(f"--out {path} does not end in {' or '.join(endings)}", remedy=remedy)
+    _check_file("--out", path)
+
+
+def _check_file(option: str, path: Path) -> None:
     if not path.parent.is_dir():
-        raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="create it first")
+        raise ArgumentError(f"{option} {path}: there is no folder {path.parent}", remedy="create it first")
     if path.is_dir():
-        raise ArgumentError(f"--out {path} is a folder", remedy="name a file")
+        raise ArgumentError(f"{option} {path} is a folder", remedy="name a file")
     check_writable(path)
 
 
@@ -77,14 +81,17 @@ def check_output(to: Output) -> None:
     """Reject, before any work, places that cannot be written to."""
     if to.out is None or not to.out.is_dir():
         check_destination(to.out, folder=True)
-    check_place(to.plot)
+    if to.plot is not None and to.plot.is_dir():
+        check_writable(to.plot / "figure.png")
+    elif to.plot is not None:
+        if to.plot.suffix.lower() not in ENDINGS:
+            what = f"--plot {to.plot} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
+            raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
+        _check_file("--plot", to.plot)
 
 
 def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictures: Sequence[Picture]) -> list[str]:
-    """Write one table to a file, or all to a folder, and the figures; an empty line and lines that say where they are.
-
-    Nothing is written, and no line returned, where `to` names no place.
-    """
+    """Write one table to a file, or all to a folder, and the figures; an empty line and where they are, if anywhere."""
     written = told(to.out)
     if to.out is not None and to.out.is_dir():
         for name, frame in tables.items():
@@ -128,21 +135,6 @@ def write_document(document: dict[str, object], path: Path) -> None:
     """Write one JSON document."""
     with complete(path) as part:
         part.write_text(_text(document), encoding="utf-8")
-
-
-def check_place(path: Path | None) -> None:
-    """Reject, before any work, a place where no figures could be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        check_writable(path / "figure.png")
-        return
-    if path.suffix.lower() not in ENDINGS:
-        what = f"--plot {path} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
-        raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
-    if not path.parent.is_dir():
-        raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="create it first")
-    check_writable(path)
 
 
 def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:

@@ -47,10 +47,7 @@ class FleetOptions:
     def system(
         self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps, k: int | None = None
     ) -> tuple[rf.System, ChosenPeriod | None, list[str]]:
-        """The system of these nodes, from a file of fits or from a log; its period; which nodes are left out.
-
-        As many ages as `k` are those of the first k nodes, and the others are left out.
-        """
+        """The system of these nodes (the first k for k ages) of a file of fits or a log; its period; who is left out."""
         import numpy as np
 
         if self.missing is not None:

@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 _PATIENCE = 1.0  # seconds
 
@@ -19,7 +19,6 @@ class ProgressSteps:
         self._names = names
         self._done = 0
         self._bar: Progress | None = None
-        self._task: TaskID | None = None
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -34,14 +33,14 @@ class ProgressSteps:
         """Go on to the next step."""
         with self._lock:
             self._done = min(self._done + 1, len(self._names) - 1)
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done, description=self._names[self._done])
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=self._done, description=self._names[self._done])
 
     def say(self, what: str, share: float) -> None:
         """Say what is done just now, and how far the present step is (a share)."""
         with self._lock:
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done + share, description=what)
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=self._done + share, description=what)
 
     def __exit__(self, *_: object) -> None:
         if self._timer is not None:
@@ -60,5 +59,5 @@ class ProgressSteps:
                 return
             parts = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
             self._bar = Progress(*parts, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
+            self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
             self._bar.start()

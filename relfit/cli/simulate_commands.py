@@ -144,6 +144,8 @@ def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], ag
 
 
 def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None) -> None:
+    import pandas as pd
+
     kinds = ["length", "width", *(["node_class"] if "node_class" in run.jobs else [])]
     tables = {f"by_{by}": run.by_class(by).reset_index() for by in kinds}
     pictures = [("states", partial(rf.plot, run))]
@@ -151,7 +153,8 @@ def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
         return
-    lines = [*run.findings, *notes, "", *output.table(_measures(run.summary))]
+    measures = pd.DataFrame({"measure": list(run.summary), "value": [float(value) for value in run.summary.values()]})
+    lines = [*run.findings, *notes, "", *output.table(_in_hours(measures))]
     for by in kinds[::2]:
         table = tables[f"by_{by}"][[by, *_CLASSES]]
         table = table.assign(**{name: table[name] / 3600.0 for name in _SECONDS})
@@ -159,14 +162,6 @@ def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None
     if jobs_out is not None:
         written.append(f"jobs written to {jobs_out}")
     output.print_lines([*lines, *written])
-
-
-def _measures(summary: dict[str, float]) -> pd.DataFrame:
-    """The summary as a table, times in hours."""
-    import pandas as pd
-
-    table = pd.DataFrame({"measure": list(summary), "value": list(summary.values())})
-    return _in_hours(table.astype({"value": float}))
 
 
 def _in_hours(table: pd.DataFrame) -> pd.DataFrame:

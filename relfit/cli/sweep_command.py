@@ -192,10 +192,7 @@ def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
 
 @contextmanager
 def _stopping(serial: bool) -> Iterator[list[int]]:
-    """Signals so far. The first one asks to stop; the second interrupts a run of this process; the third ends it.
-
-    A process that was asked to stop is about to end: a signal that comes later than that changes nothing.
-    """
+    """Signals so far: the first asks to stop, the second interrupts a run of this process, the third ends it."""
     signals: list[int] = []
     names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -215,5 +212,5 @@ def _stopping(serial: bool) -> Iterator[list[int]]:
     try:
         yield signals
     finally:
-        for number, handler in before.items():
+        for number, handler in before.items():  # a process that was asked to stop is about to end by itself
             signal.signal(number, signal.SIG_IGN if signals else handler)

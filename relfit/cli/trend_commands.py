@@ -128,11 +128,11 @@ def _histories(
         verdict = f"{within}{verdict[:1].lower()}{verdict[1:]}" if within else verdict
         answer.text = verdict + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
-        answer.shown = {"incidents, all together": _trend_rows(pooled)}
+        answer.shown = {"incidents, all together": _trend_table(pooled, alpha)}
         answer.document = lambda: {**each.to_dict(), "all": pooled.to_dict()}
         answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
         if each is not pooled:
-            answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
+            answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_table(each, alpha)
             answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
     if log.question is not None:
         return
@@ -180,16 +180,13 @@ def _need(histories: object, problem: str) -> None:
         raise DataError(problem)
 
 
-def _trend_rows(result: TrendTests) -> pd.DataFrame:
+def _trend_table(result: TrendTests, alpha: float) -> pd.DataFrame:
+    """The tests of a single group, or the shares of several that they reject."""
     import pandas as pd
 
-    columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
-    return pd.DataFrame({"test": result.tests, **columns})
-
-
-def _trend_shares(result: TrendTests, alpha: float) -> pd.DataFrame:
-    import pandas as pd
-
+    if len(result.groups) == 1:
+        columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
+        return pd.DataFrame({"test": result.tests, **columns})
     shares, adjusted = (result.share(alpha, adjusted=each).to_numpy() for each in (False, True))
     shown = pd.DataFrame({"test": result.tests, "tested": (result.status == "ok").sum(axis=0), "share": shares})
     return shown.assign(by_chance=alpha, share_adjusted=adjusted)

@@ -272,10 +272,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
 
 
 def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, below: int = 0, **where: Any) -> Axes:
-    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend.
-
-    It is drawn inside the axes where `legend` is true, and in so many columns under them where `below` is not zero.
-    """
+    """Set labels and the title, and draw the legend inside the axes (`legend`) or in columns under them (`below`)."""
     ax.set(xlabel=x, ylabel=y)
     title(ax, message)
     if legend:

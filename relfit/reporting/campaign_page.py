@@ -183,10 +183,7 @@ def _heads(result: CampaignResults, frame: pd.DataFrame) -> dict[str, str]:
 
 
 def base_settings(result: CampaignResults) -> pd.DataFrame:
-    """One row per key of the configuration that no parameter changes: ``key``, ``value``; times as text with a unit.
-
-    Of training jobs, ``meaning`` says what a key is.
-    """
+    """One row per key of the configuration that no parameter changes; of training jobs with its ``meaning``."""
     base: Any = result.campaign.get("base") or {}
     if isinstance(base.get("config"), Mapping):
         base = base["config"]  # beside checksums of files

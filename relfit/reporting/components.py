@@ -30,10 +30,7 @@ _ALMOST = 0.99999  # larger shares in a table are shown as this
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A figure to draw into ``ax``, with the page's title in place of its own: the verdict above says what it shows.
-
-    `key` is its name in the page; a `wide` one is as wide as the page, and is drawn again for a phone.
-    """
+    """A figure to draw into ``ax`` under the page's own title; a `wide` one is drawn again for a phone."""
 
     key: str
     title: str
@@ -151,10 +148,7 @@ class Table:
 
     @cached_property
     def stored(self) -> tuple[str, str]:
-        """The encoding of the table in the page, ``"json"`` or ``"gzip"`` (in base 64), and the encoded text.
-
-        Neither can end the script element that holds it.
-        """
+        """The encoding in the page, ``"json"`` or ``"gzip"`` (in base 64), and a text that cannot end its element."""
         text = csv_text(self.frame.head(MOST_ROWS))
         if len(text) >= PACKED_FROM:
             return "gzip", base64.b64encode(gzip.compress(("\ufeff" + text).encode(), 6, mtime=0)).decode()

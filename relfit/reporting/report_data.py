@@ -284,10 +284,7 @@ class ReportData:
 
     @answered
     def backtest(self) -> Backtest:
-        """Backtest of forecasts, and of jobs of the size of the first screen, on the log's own past, without models.
-
-        At the level of the mark of trust, whatever that of the report.
-        """
+        """Backtest, without models, of forecasts and jobs of the first screen's size, at the level of the mark."""
         if self.few:
             raise DataError("too few failures")
         self._one_system()
