@@ -47,7 +47,7 @@ class FleetOptions:
     def system(
         self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps, k: int | None = None
     ) -> tuple[rf.System, ChosenPeriod | None, list[str]]:
-        """The system of these nodes (the first k for k ages) of a file of fits or a log; its period; who is left out."""
+        """System of these nodes (the first k for k ages) of a file of fits or a log; its period; nodes left out."""
         import numpy as np
 
         if self.missing is not None:
