@@ -86,7 +86,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     asked: Asked,
     fleet: FleetOptions,
     drawn: Drawn,
-    to: opt.Output,
+    to: opt.UncheckedOutput,
     k_min: int = opt.option("K", "Smallest number of nodes.", 1, min=1),
     k_max: int | None = opt.option("K", "Largest number of nodes.", min=1),
     tolerate: int = opt.option("S", "Spares in addition to the nodes of every size.", 0, min=0),

@@ -58,9 +58,7 @@ def convert(
 
 
 def data(
-    name: str | None = opt.argument("[NAME]", "A bundled sample."),
-    json: opt.Json = False,
-    out: opt.Out = None,
+    name: str | None = opt.argument("[NAME]", "A bundled sample."), json: opt.Json = False, out: opt.Out = None
 ) -> None:
     """List or write the bundled samples."""
     output.check_destination(out)

@@ -33,7 +33,6 @@ def dependence(
 
     --out writes one row per question with its finding; into a folder, the tables behind them too.
     """
-    output.check_output(to)
     checked.duration("--window", window)
     checked.choice("--correlation", correlation, ("spearman", "pearson", "kendall"))
     with ProgressSteps("reading", "testing", "writing") as steps:
@@ -146,7 +145,6 @@ def incidents(
 
     --out writes one row per incident; into a folder, rates, causes and times between records too.
     """
-    output.check_output(to)
     with ProgressSteps("reading", "joining", "writing") as steps:
         used = reading.study(reading.read()).period
         steps.next()

@@ -100,12 +100,7 @@ def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArra
 
 
 def system_from_file(
-    path: str | Path,
-    nodes: object = None,
-    ages: Durations = 0.0,
-    *,
-    family: str = "best",
-    missing: str = "error",
+    path: str | Path, nodes: object = None, ages: Durations = 0.0, *, family: str = "best", missing: str = "error"
 ) -> System:
     """As `relfit.system_from_fits`, without uncertainty, which needs times to failure that a file of fits has not."""
     place = Path(path)

@@ -45,7 +45,6 @@ def forecast(
     Intervals cover the future count, not its mean. --out writes one row per horizon and system, rack and
     cause.
     """
-    output.check_output(to)
     if at == "now" and reading.period == "stable":
         raise ArgumentError("--period stable is for rates of the long run", remedy="add --at long-run")
     horizons = [checked.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
@@ -171,7 +170,6 @@ def backtest(  # noqa: PLR0913 - one argument per option
     From many past dates, the time after each is predicted from what was known at that date. Predictions are compared
     with the outcome and with simple counts. --out writes one row per prediction.
     """
-    output.check_output(to)
     costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
     horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
     step = None if every is None else _days("--every", every)

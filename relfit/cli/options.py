@@ -15,6 +15,7 @@ import typer
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
+from relfit.cli import output
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 _SHARES = ("alpha", "level", "service")
@@ -220,6 +221,16 @@ class Output:
     plot: Path | None = option(
         "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=checked.place
     )
+
+    def __post_init__(self) -> None:
+        output.check_output(self)
+
+
+class UncheckedOutput(Output):
+    """An output whose places the command checks, once it knows what it writes."""
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

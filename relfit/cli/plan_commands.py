@@ -123,7 +123,6 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
 
     --out writes one row per rule with its checkpoint interval and its waste; with --sizes one row per size, in seconds.
     """
-    output.check_output(to)
     checked.without_effect({"--age": age}, "--by-family", by_family)
     if checkpoint_every is not None:
         checked.duration("--checkpoint-every", checkpoint_every, positive=True)
@@ -215,7 +214,6 @@ def migration(
     Without --recall and --precision, it says how good predictions must be for migration to pay.
     --out writes one row per size of job.
     """
-    output.check_output(to)
     costs = failing.costs
     checked.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
     checked.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
@@ -239,7 +237,6 @@ def replication(
 
     --out writes one row per strategy.
     """
-    output.check_output(to)
     source, costs, more = failing.source(), failing.checkpoint(), {**failing.common, **draws.common}
     more |= {"most_replicas": replicas, "overhead": overhead}
     plan, notes = rf.planning.plan_replication(source, costs, failing.restart, **more), _notes(source, "replication")
@@ -320,7 +317,6 @@ def spares(
 
     --out writes one row per number of spares.
     """
-    output.check_output(to)
     if job is None:
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
     source, limit = rate_source(params, mtbf), checked.probability("--blocking", blocking)

@@ -175,7 +175,6 @@ def sparing(
 
     --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """
-    output.check_output(to)
     checked.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning

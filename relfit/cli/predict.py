@@ -165,7 +165,6 @@ def system(
 
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """
-    output.check_output(to)
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     if any_nodes:
         checked.none_of({"--nodes": nodes, "--best": best, "--tolerate": tolerate}, "--any", "take one of them out")

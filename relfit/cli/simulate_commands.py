@@ -60,7 +60,6 @@ def batch(
     or on a signal writes no tables and ends with status 75: run the same command again, with --resume, until it ends
     with 0.
     """
-    output.check_output(to)
     output.check_destination(jobs_out)
     if runs is not None and (jobs_out is not None or resume is not None or to.plot is not None):
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
@@ -202,7 +201,6 @@ def training(
 
     --out writes one row per output; into a folder, one row per run too.
     """
-    output.check_output(to)
     output.check_destination(trace, (".parquet", ".csv"))
     if accuracy is not None and not 0.0 < accuracy < 1.0:
         raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")

@@ -69,7 +69,6 @@ def run(
     """
     if store is None:
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
-    output.check_output(to)
     beside = [] if workers is None else ["--workers", str(workers)]
     beside += [] if workload is None else ["--workload", str(workload)]
     beside += ["--retry-failed"] if retry_failed else []
@@ -109,20 +108,13 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
     return notes
 
 
-def status(
-    store: Store,
-    to: opt.Output,
-    within: Within = None,
-) -> None:
+def status(store: Store, to: opt.Output, within: Within = None) -> None:
     """Progress and results of a campaign."""
-    output.check_output(to)
     _show(rf.campaigns.load(store), to, [], within)
 
 
 def report(
-    store: Store,
-    out: Path | None = opt.out("FILE", "The page (required): .html."),
-    within: Within = None,
+    store: Store, out: Path | None = opt.out("FILE", "The page (required): .html."), within: Within = None
 ) -> None:
     """Write the results of a campaign as HTML."""
     from relfit.reporting.campaign_page import write_campaign_page

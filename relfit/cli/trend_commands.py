@@ -43,7 +43,6 @@ def trend(
     kinds of repair, availability.
     --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
-    output.check_output(to)
     names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     with ProgressSteps(*names) as steps:
         full_log = reading.read()
@@ -299,7 +298,6 @@ def regress(
     Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
     failure time), times to repair. With --formula one model. --out writes one row per effect.
     """
-    output.check_output(to)
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:

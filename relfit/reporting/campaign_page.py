@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,10 +64,10 @@ def write_campaign_page(result: CampaignResults, path: str | Path, within: float
 def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[str, Any]]:
     if result.runs.empty or not np.isfinite(result.of()["mean"].to_numpy(dtype=np.float64)).any():
         return
-    picture = _Pictures()
+    picture = partial(_drawn, itertools.count(1))
     if result.campaign.get("prices"):
         costs = cost_of_ownership(result)
-        shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
+        shown = [picture("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
         yield _section(result, "Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
     best = best_cells(result, within=within)
     like = "that cannot be distinguished from it" if within is None else f"at most {100 * within:g} % worse"
@@ -78,9 +78,9 @@ def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[st
         yield _pareto(result, picture)
     ranges = tornado(result)
     if len(ranges) > 1:
-        shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
+        shown = [picture("What moves it most", draw.campaign_tornado, result)]
         if result.experiments[:2] == ["A", "B"] and not result.missing:
-            shown.append(picture.of("Sobol indices", draw.sobol_indices, result))
+            shown.append(picture("Sobol indices", draw.sobol_indices, result))
             yield _section(result, "What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
         else:
             yield _section(result, "What matters", "", shown, {"Ranges": ranges.reset_index()})
@@ -92,7 +92,7 @@ def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[st
         yield _section(result, "Further experiments", text, [], {})
 
 
-def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
+def _pareto(result: CampaignResults, picture: Callable[..., tuple[str, str]]) -> dict[str, Any]:
     """The section of the Pareto front."""
     sides = result.campaign.get("pareto", {})
     if len(sides) < 2:
@@ -101,7 +101,7 @@ def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
         return _section(result, "Pareto front", ask, [], {})
     try:
         front = pareto_front(result)
-        shown = [picture.of("Pareto front", draw.campaign_pareto, result)]
+        shown = [picture("Pareto front", draw.campaign_pareto, result)]
     except ArgumentError as error:
         return _section(result, "Pareto front", f"{error}.", [], {})
     good = " and ".join(f"{side} {name.replace('_', ' ')}" for name, side in sides.items())
@@ -109,19 +109,19 @@ def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
     return _section(result, "Pareto front", text, shown, {"Pareto front": front})
 
 
-def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict[str, Any]:
+def _experiment(result: CampaignResults, label: str, picture: Callable[..., tuple[str, str]]) -> dict[str, Any]:
     """Curves, maps and cells of one experiment, or of a grid or a drawn design over each of its parameters."""
     cells, names = result.where(experiment=label), result.varied(label)
     several = names[:_PARAMETERS] if label in ("", "A") else names[:1]
     shown = [
-        picture.of(title, draw.response_curve, result, parameter=name, experiment=label, relative=relative)
+        picture(title, draw.response_curve, result, parameter=name, experiment=label, relative=relative)
         for name in several
         for title, relative in (("Curve", False), ("Over its first value", True))[: 1 if result.drawn else 2]
     ]
     varied = [name for name in names[:_PARAMETERS] if len(set(cells[name])) > 1]
-    pairs = list(combinations(varied, 2))
+    pairs = list(itertools.combinations(varied, 2))
     for column, row in pairs:
-        shown.append(picture.of("Map", draw.campaign_map, result, column=column, row=row, experiment=label))
+        shown.append(picture("Map", draw.campaign_map, result, column=column, row=row, experiment=label))
     tables = {"Cells": result.of(experiment=label).drop(columns="experiment")}
     if len(pairs) == 1 and not result.drawn:
         tables |= _equal(result, *pairs[0], label)
@@ -144,16 +144,11 @@ def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[s
     return {f"{column.replace('_', ' ')}{unit and f' ({unit})'} of equal {name}": table}
 
 
-class _Pictures:
-    """Draws figures, each with its own key in the page."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def of(self, title: str, function: Callable[..., Axes], *arguments: object, **options: object) -> tuple[str, str]:
-        """Title and SVG."""
-        self.count += 1
-        return title, drawn(Figure(f"figure-{self.count}", title, partial(function, *arguments, **options))).svg
+def _drawn(
+    numbers: Iterator[int], title: str, function: Callable[..., Axes], *arguments: object, **options: object
+) -> tuple[str, str]:
+    """Title and SVG of a figure, which the next of the numbers names in the page."""
+    return title, drawn(Figure(f"figure-{next(numbers)}", title, partial(function, *arguments, **options))).svg
 
 
 def _section(
