@@ -32,6 +32,7 @@ from relfit.cli import (
     fit_command,
     forecast_commands,
     look,
+    output,
     plan_commands,
     plan_sparing,
     predict,
@@ -186,8 +187,7 @@ def _usage(error: BaseException) -> str:
 
 
 def _complain(message: str) -> int:
-    line = " ".join(message.split())
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    line = output.visible(" ".join(message.split()))
     if len(line) > _LONGEST_MESSAGE:
         line = f"{line[: _LONGEST_MESSAGE // 2]} ... {line[-_LONGEST_MESSAGE // 2 :]}"
     typer.echo(f"relfit: error: {line}", err=True)

@@ -73,11 +73,6 @@ class Fitting:
         return int(text)
 
     @property
-    def horizons(self) -> list[float]:
-        """Hours of ``--ahead``."""
-        return [checked.duration("--ahead", text, positive=True) for text in self.ahead or ()]
-
-    @property
     def intervals(self) -> dict[str, tuple[str, float | str | None]]:
         """Quantities of ``--interval`` and where they are wanted, by the text that asks for them."""
         wanted: dict[str, tuple[str, float | str | None]] = {}
@@ -112,7 +107,8 @@ def fit(
     of_failures = {"--first": reading.first != "known", "--ahead": fitting.ahead is not None}
     checked.without_effect(of_failures, "--measure ttf", fitting.measure == "ttf")
     checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
-    n_resamples, wanted, horizons, level = fitting.n_resamples, fitting.intervals, fitting.horizons, fitting.level
+    n_resamples, wanted, level = fitting.n_resamples, fitting.intervals, fitting.level
+    horizons = [checked.duration("--ahead", text, positive=True) for text in fitting.ahead or ()]
     if fitting.stream:
         _fit_in_parts(reading, fitting, families, json, out)
         return

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from relfit.cli.options import Output
     from relfit.fleet import ChosenPeriod
 
-Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``  # a name, and what draws into ``ax``
+Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``
 ENDINGS = (".png", ".svg", ".pdf")
 _SIZE = (5.6, 3.9)
 _DPI = 150
@@ -37,13 +37,15 @@ _COLUMNS = 14  # that a terminal can show
 def print_lines(lines: Iterable[str], *, wrap: bool = True) -> None:
     """Print lines to stdout, wrapped to the screen or to be copied; what could steer a terminal is escaped."""
     for line in lines:
-        clean = line if line.isprintable() else "".join(map(_visible, line))
+        clean = visible(line)
         for part in wrapped(clean.rstrip()) if wrap else [clean]:
             sys.stdout.write(part + "\n")
 
 
-def _visible(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
+def visible(line: str) -> str:
+    """A line with what could steer a terminal written out."""
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    return line if line.isprintable() else "".join(escaped)
 
 
 def print_json(document: Mapping[str, object], *, unit: str | None = "hours") -> None:
@@ -157,12 +159,17 @@ def _write_sheet(draws: Sequence[Callable[..., Any]], path: Path) -> None:
 
     columns = min(len(draws), 2)
     rows = -(-len(draws) // columns)
-    with look():
+    kind = path.suffix.lower()[1:]
+    # the same figures are the same file
+    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    with look(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         sheet = Figure(figsize=(_SIZE[0] * columns, _SIZE[1] * rows), layout="constrained")
         for number, draw in enumerate(draws, start=1):
             draw(ax=sheet.add_subplot(rows, columns, number))
         _wrap_titles(sheet)
-        _save(sheet, path)
+        with complete(path) as part:
+            sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
 
 
 def _wrap_titles(sheet: Figure) -> None:
@@ -172,22 +179,11 @@ def _wrap_titles(sheet: Figure) -> None:
     layout = sheet.get_layout_engine()
     if layout is None:
         return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        layout.execute(sheet)  # places the axes, as drawing all of the sheet would, in half its time
+    layout.execute(sheet)  # places the axes, as drawing all of the sheet would, in half its time
     for ax in sheet.axes:
         said = ax.get_title(loc="left")
         if said:
             style.title(ax, " ".join(said.split("\n")))
-
-
-def _save(sheet: Figure, path: Path) -> None:
-    kind = path.suffix.lower()[1:]
-    # the same figures are the same file
-    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    with complete(path) as part, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
 
 
 @dataclass

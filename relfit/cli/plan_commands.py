@@ -58,10 +58,6 @@ class Failing:
         "TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."
     )
 
-    def source(self) -> Any:
-        """The parameters, or the mean time between failures."""
-        return rate_source(self.params, self.mtbf)
-
     @property
     def costs(self) -> tuple[str, str, str]:
         """Save, restore and restart."""
@@ -131,14 +127,14 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         unfit |= {"--work": work, "--checkpoint-every": checkpoint_every, "--plot": to.plot}
         unfit["--robust"] = robust != "mean"
         checked.none_of(unfit, "--sizes", "leave one of them out")
-        source = _ageing(failing.source(), by_family, age)
+        source = _ageing(rate_source(failing.params, failing.mtbf), by_family, age)
         jobs = _numbers("--sizes", sizes)
         costs = failing.checkpoint(None, unexposed, slowed)
         more = {**draws.common, "events": failing.events, "repair": failing.repair}
         _show_sizes(rf.planning.checkpoint_table(source, costs, jobs, failing.restart, **more), to)
         return
     costs, restart = failing.checkpoint(checkpoint_every, unexposed, slowed), failing.restart
-    source, more = failing.source(), {**failing.common, **draws.common}
+    source, more = rate_source(failing.params, failing.mtbf), {**failing.common, **draws.common}
     notes = _notes(source, "checkpoint")
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
@@ -219,7 +215,7 @@ def migration(
     checked.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
     checked.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
     scenario = rf.planning.Scenario(*costs, needed("--migration", migration))
-    source, predictor = failing.source(), rf.planning.Predictor(recall, precision, lead)
+    source, predictor = rate_source(failing.params, failing.mtbf), rf.planning.Predictor(recall, precision, lead)
     more = {"risk": risk, "spares": spares, "mix": 1.0 if sequential else share_sequential, **failing.common}
     plan = rf.planning.plan_migration(source, scenario, predictor, **more, **draws.common)
     show_plan(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
@@ -237,9 +233,10 @@ def replication(
 
     --out writes one row per strategy.
     """
-    source, costs, more = failing.source(), failing.checkpoint(), {**failing.common, **draws.common}
+    source, more = rate_source(failing.params, failing.mtbf), {**failing.common, **draws.common}
     more |= {"most_replicas": replicas, "overhead": overhead}
-    plan, notes = rf.planning.plan_replication(source, costs, failing.restart, **more), _notes(source, "replication")
+    plan = rf.planning.plan_replication(source, failing.checkpoint(), failing.restart, **more)
+    notes = _notes(source, "replication")
     show_plan(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, notes, details=details)
 
 

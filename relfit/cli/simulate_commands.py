@@ -75,7 +75,9 @@ def batch(
         if to.plot is not None:
             system["keep"] = "nodes"
         jobs = settings.read_jobs(workload)
-        saving = _saving(system.pop("saving"), resume)
+        saving: Saving | None = system.pop("saving")
+        if resume is not None:  # to the file that it goes on from
+            saving = rf.batch.Saving(path=resume) if saving is None else saving.model_copy(update={"path": resume})
         if saving is not None:
             own = {"--failures": failures, "--workload": workload, "seed": system["rng"], "keep": system["keep"]}
             saving = saving.model_copy(update={"of": _simulated(settings, jobs, own)})
@@ -101,15 +103,6 @@ def batch(
     if jobs_out is not None:
         output.write_table(run.jobs[list(rf.batch.JOB_COLUMNS)], jobs_out)
     _show(run, to, notes, jobs_out)
-
-
-def _saving(saving: Saving | None, resume: Path | None) -> Saving | None:
-    """When and where the run saves itself: with ``--resume`` to the file that it goes on from."""
-    if resume is None:
-        return saving
-    if saving is not None:
-        return saving.model_copy(update={"path": resume})
-    return rf.batch.Saving(path=resume)
 
 
 def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, object]) -> dict[str, Any]:

@@ -132,7 +132,8 @@ def _histories(
         answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
         if each is not pooled:
             answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_table(each, alpha)
-            answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
+            name = "".join(c if c.isalnum() else "_" for c in f"trend_tests_by_{per}")
+            answer.figures.append((name, partial(rf.plotting.trends, each, alpha=alpha)))
     if log.question is not None:
         return
     problem = answers.all[-1].problem
@@ -275,10 +276,6 @@ def _availability(answers: Answers, study: rf.Study) -> None:
         answer.shown = {"availability": frame[[frame.columns[0], *names]]}
         answer.document = lambda: {**system.to_dict(), "over_time": over.to_dict()}
         answer.figures = [("availability", partial(rf.plot, over))]
-
-
-def _slug(text: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in text)
 
 
 def regress(
