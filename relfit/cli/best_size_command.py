@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that
-_UNITS = {
-    "length": "length (h)",
-    "lost": "first failure after (h)",
-    "expected": "expected (h)",
-    "checkpoint_every": "checkpoint every (h)",
-}
+_UNITS = {"length": "length (h)", "lost": "first failure after (h)", "expected": "expected (h)"}
 
 
 @dataclass(frozen=True, kw_only=True)
