@@ -127,7 +127,8 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         unfit |= {"--work": work, "--checkpoint-every": checkpoint_every, "--plot": to.plot}
         unfit["--robust"] = robust != "mean"
         checked.none_of(unfit, "--sizes", "leave one of them out")
-        source = _ageing(rate_source(failing.params, failing.mtbf), by_family, age)
+        source = rate_source(failing.params, failing.mtbf)
+        source = rf.planning.AgeingNodes(source, age) if by_family else source
         jobs = _numbers("--sizes", sizes)
         costs = failing.checkpoint(None, unexposed, slowed)
         more = {**draws.common, "events": failing.events, "repair": failing.repair}
@@ -140,14 +141,9 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         source, wait = _weibull(source, failing, shape)
         more |= {"nodes": None, "events": None, "repair": wait}
     more |= {"global_saves": _global_saves(global_save, global_restore, share_global), "work": work}
-    source = _ageing(source, by_family, age)
+    source = rf.planning.AgeingNodes(source, age) if by_family else source
     plan = rf.planning.plan_checkpoints(source, costs, restart, robust=quantile_or_mean(robust), **more)
     show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
-
-
-def _ageing(source: object, by_family: bool, age: str | None) -> Any:
-    """The source of failures, by the distribution that was fitted where that is asked for."""
-    return rf.planning.AgeingNodes(source, age) if by_family else source
 
 
 def _global_saves(save: str | None, restore: str | None, part: float | None) -> rf.planning.GlobalSaves | None:

@@ -142,18 +142,23 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
         if i in gone:
             continue
         values = frame.iloc[:, i]
-        cells = [(_p_cell if name == "p" or name.startswith("p_") else _cell)(value) for value in values.tolist()]
+        cells = [_cell(value, of_test=name == "p" or name.startswith("p_")) for value in values.tolist()]
         number = values.dtype.kind in "iuf" and i not in merged
         if i in merged:
             ends = [[_cell(value) for value in frame.iloc[:, j].tolist()] for j in merged[i]]
             rows = zip(cells, *ends, strict=True)
-            cells = [(_median if name == "median" else _with_limits)(*row) for row in rows]
+            cells = [_with_limits(name, *row) for row in rows]
         columns.append(_Column(heading(name), cells, number, not number and i not in merged))
     return columns
 
 
-def _with_limits(value: str, low: str, high: str) -> str:
-    """A value and its limits; what is only known to lie above or below something says so."""
+def _with_limits(name: str, value: str, low: str, high: str) -> str:
+    """A value and its limits; what is only known to lie above or below something says so.
+
+    Half of those observed have not failed where a median is infinite.
+    """
+    if name == "median" and value == "inf":
+        return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
     if low == "-" or high == "-":
         least, most = (f"above {low}", f"below {high}")
         only = "" if low == high else least if high == "-" else most
@@ -161,21 +166,12 @@ def _with_limits(value: str, low: str, high: str) -> str:
     return f"{value} ({low}-{high})"
 
 
-def _median(value: str, low: str, high: str) -> str:
-    """As `_with_limits`; half of those observed have not failed where it is infinite."""
-    if value != "inf":
-        return _with_limits(value, low, high)
-    return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
-
-
-def _p_cell(value: object) -> str:
-    """A p-value; what is below 0.0001 is no more than that."""
-    return "<0.0001" if isinstance(value, float) and 0.0 <= value < 1e-4 else _cell(value)
-
-
-def _cell(value: object) -> str:
+def _cell(value: object, of_test: bool = False) -> str:
+    """A value as text; a p-value, which is `of_test`, below 0.0001 is no more than that."""
     from relfit.base.results import json_ready
 
+    if of_test and isinstance(value, float) and 0.0 <= value < 1e-4:
+        return "<0.0001"
     simple = json_ready(value)
     if simple is None:
         return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"
