@@ -93,11 +93,10 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the page: it shows the first rows; all of them, or the first 30,000, can be downloaded.
+    """A table: the page shows the first rows of `columns` (all when empty) of `page`, the CSV up to 30,000 of `frame`.
 
-    The page shows `columns` (all when empty) under their heads, of the frame `page`, which is `frame` by default, as
-    the CSV has it. A column ``limits`` that neither has shows ``low`` and ``high``. Columns of `percent` are shares;
-    with `decimals` they can be compared. `total` counts the rows of which `frame` has the first.
+    `page` is `frame` by default; a column ``limits`` that neither has shows ``low`` and ``high``. Columns of `percent`
+    are shares, with `decimals` comparable. `total` counts the rows of which `frame` has the first.
     """
 
     name: str
@@ -161,10 +160,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: its verdict, then the evidence, then what a statistician asks for, folded.
-
-    `terms` are pairs of a name and a sentence; with `details` (tables) they are folded under `fold`.
-    """
+    """A part of the report: verdict, evidence, and folded under `fold` the `terms` (name, sentence) and `details`."""
 
     key: str
     title: str
