@@ -81,7 +81,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     asked: Asked,
     fleet: FleetOptions,
     drawn: Drawn,
-    to: opt.UncheckedOutput,
+    to: output.UncheckedOutput,
     k_min: int = opt.option("K", "Smallest number of nodes.", 1, min=1),
     k_max: int | None = opt.option("K", "Largest number of nodes.", min=1),
     tolerate: int = opt.option("S", "Spares in addition to the nodes of every size.", 0, min=0),
@@ -113,7 +113,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
         _refuse(without, (asked, *unused), "with --export", "leave one of them out")
         _export_slurm(reading, to, drawn.seed)
         return
-    output.check_output(to)
+    to.check()
     checked.choice("--rule", rule, ("least", "first"))
     checked.choice("--convention", convention, ("exact", "paper"))
     checked.choice("--after-failure", after_failure, ("same", "as_new"))
@@ -171,7 +171,7 @@ def _replaced(best: BestSize, total: int, repair: float) -> str:
     return f"{told} For a job without spares, which waits for repairs, give --repair TIME."
 
 
-def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:
+def _list_nodes(reading: opt.PeriodReading, to: output.Output, seed: int, details: bool) -> None:
     """The nodes that fail most often now, with details all of them."""
     import numpy as np
 
@@ -216,7 +216,7 @@ def _refuse(options: Mapping[str, object], groups: Sequence[Any], with_what: str
             raise ArgumentError(f"{name} does not go {with_what}", remedy=remedy)
 
 
-def _export_slurm(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
+def _export_slurm(reading: opt.PeriodReading, to: output.Output, seed: int) -> None:
     """Files for Slurm."""
     if to.out is None or to.out.suffix or to.out.is_file():
         raise ArgumentError("--export slurm needs a folder", remedy="write --out slurm")

@@ -21,7 +21,7 @@ _LARGEST = 12  # incidents shown
 
 def dependence(
     reading: opt.PartReading,
-    to: opt.Output,
+    to: output.Output,
     window: str = opt.option("TIME", "Failures of two nodes within this time count as together.", "1h"),
     place: opt.Group = None,
     correlation: str = opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.", "spearman"),
@@ -135,7 +135,7 @@ _DETAILS: dict[str, Callable[[Answered, Any, float], None]] = {
 
 def incidents(
     reading: opt.PartReading,
-    to: opt.Output,
+    to: output.Output,
     window: opt.Window = None,
     place: str = opt.option("COLUMN", "Join records of one system, node, rack or any other column.", "system"),
     level: opt.Level = 0.95,

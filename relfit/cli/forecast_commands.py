@@ -29,7 +29,7 @@ _PARTS = ("forecasts", "jobs", "nodes", "decisions")
 
 def forecast(
     reading: opt.PastReading,
-    to: opt.Output,
+    to: output.Output,
     at: opt.At = "now",
     horizon: list[str] | None = opt.option("TIME", "How far ahead: 30d and 90d. Repeatable."),
     by: str | None = opt.option("COLUMN", "One row per value of this column; cause in tables of --details."),
@@ -148,7 +148,7 @@ def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) ->
 
 def backtest(  # noqa: PLR0913 - one argument per option
     reading: opt.PastReading,
-    to: opt.Output,
+    to: output.Output,
     parts: list[str] | None = opt.option(
         "NAME", "forecasts, jobs, nodes, decisions; all four when left out. Repeatable."
     ),

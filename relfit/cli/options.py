@@ -15,7 +15,6 @@ import typer
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
-from relfit.cli import output
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
 _SHARES = ("alpha", "level", "service")
@@ -210,27 +209,6 @@ class PeriodReading(PartReading):
 
 
 Details = Annotated[bool, flag("--details", "Print details and tables, too.")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Output:
-    """How to show what was computed."""
-
-    json: Json = False
-    out: Path | None = out("PLACE", "Write a table (.csv, .parquet, .json), or all to a folder.", parser=checked.place)
-    plot: Path | None = option(
-        "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=checked.place
-    )
-
-    def __post_init__(self) -> None:
-        output.check_output(self)
-
-
-class UncheckedOutput(Output):
-    """An output whose places the command checks, once it knows what it writes."""
-
-    def __post_init__(self) -> None:
-        pass
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.writing import check_writable, complete, guarded_table
+from relfit.cli import option_values
+from relfit.cli import options as opt
 from relfit.cli.screen import table as table
 from relfit.cli.screen import wrapped
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from relfit.cli.options import Output
     from relfit.fleet import ChosenPeriod
 
 Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``
@@ -79,17 +80,39 @@ def _check_file(option: str, path: Path) -> None:
     check_writable(path)
 
 
-def check_output(to: Output) -> None:
-    """Reject, before any work, places that cannot be written to."""
-    if to.out is None or not to.out.is_dir():
-        check_destination(to.out, folder=True)
-    if to.plot is not None and to.plot.is_dir():
-        check_writable(to.plot / "figure.png")
-    elif to.plot is not None:
-        if to.plot.suffix.lower() not in ENDINGS:
-            what = f"--plot {to.plot} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
-            raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
-        _check_file("--plot", to.plot)
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """How to show what was computed; places that cannot be written to are rejected before any work."""
+
+    json: opt.Json = False
+    out: Path | None = opt.out(
+        "PLACE", "Write a table (.csv, .parquet, .json), or all to a folder.", parser=option_values.place
+    )
+    plot: Path | None = opt.option(
+        "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=option_values.place
+    )
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Reject places that cannot be written to."""
+        if self.out is None or not self.out.is_dir():
+            check_destination(self.out, folder=True)
+        if self.plot is not None and self.plot.is_dir():
+            check_writable(self.plot / "figure.png")
+        elif self.plot is not None:
+            if self.plot.suffix.lower() not in ENDINGS:
+                what = f"--plot {self.plot} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
+                raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
+            _check_file("--plot", self.plot)
+
+
+class UncheckedOutput(Output):
+    """An output whose places the command checks, once it knows what it writes."""
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictures: Sequence[Picture]) -> list[str]:
@@ -151,7 +174,7 @@ def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
     return [f"figures written to {path}: {', '.join(f'{name}.png' for name, _ in pictures)}"]
 
 
-def _write_sheet(draws: Sequence[Callable[..., Any]], path: Path) -> None:
+def _write_sheet(draws: Sequence[Callable[..., object]], path: Path) -> None:
     """Write figures side by side, at most two in a row."""
     from matplotlib.figure import Figure
 

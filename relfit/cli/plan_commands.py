@@ -100,7 +100,7 @@ def needed(option: str, value: str | None) -> str:
 def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
     checkpoint_every: str | None = opt.option("TIME", "Show the loss with this checkpoint interval, too."),
     unexposed: bool = opt.flag("--unexposed", "No failures while a checkpoint is written or restored."),
@@ -165,7 +165,7 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ArgumentError(f"{option} {text!r} is not a list of numbers", remedy=f"write {option} 1,16,64") from None
 
 
-def _show_sizes(plans: rf.planning.CheckpointTable, to: opt.Output) -> None:
+def _show_sizes(plans: rf.planning.CheckpointTable, to: output.Output) -> None:
     """The best interval of jobs of several sizes."""
     written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:
@@ -190,7 +190,7 @@ def quantile_or_mean(text: str) -> str | float:
 def migration(
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
     migration: str | None = opt.option("TIME", "Time to migrate (required)."),
     recall: float | None = opt.option("P", "Share of the failures that are predicted."),
@@ -220,7 +220,7 @@ def migration(
 def replication(
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
     replicas: int = opt.option("N", "Largest number of copies of a process.", 3, max=64),
     overhead: float = opt.option("P", "Share of speed lost to synchronization of the copies.", 0.0),
@@ -264,7 +264,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
 
 
 def show_plan(
-    plan: Plan, title: str, pictures: list[output.Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
+    plan: Plan, title: str, pictures: list[output.Picture], to: output.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
     """Print a plan, its table under a title if details are asked for, and write it."""
     table = plan.to_frame()
@@ -295,7 +295,7 @@ def _brief(note: str) -> str:
 
 
 def spares(
-    to: opt.Output,
+    to: output.Output,
     params: Params = None,
     mtbf: NodeMtbf = None,
     mttr: str | None = opt.option("TIME", "Mean time to repair; that of PARAMS by default."),

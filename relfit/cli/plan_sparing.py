@@ -163,7 +163,7 @@ def sparing(
     devices: Devices,
     cluster_options: ClusterOptions,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
     blocking: float | None = opt.option("P", "Show the spare blocks for this blocking probability, too."),
     simulate: float | None = opt.option(
@@ -261,7 +261,7 @@ def _simulate(
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 
 
-def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
+def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: output.Output, details: bool) -> None:
     import numpy as np
 
     table = shown.tables["plan"]

@@ -46,7 +46,7 @@ _MORE = "--details shows all outputs; --out FILE writes them."
 
 def batch(
     config: Annotated[Path, opt.argument("CONFIG", "Machine, scheduler, failures and jobs: a .toml.")],
-    to: opt.Output,
+    to: output.Output,
     jobs_out: Path | None = opt.option("FILE", "Write a row per job (.csv, .parquet, .json)."),
     failures: Path | None = opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds."),
     workload: Path | None = opt.option("FILE", "List of jobs; that of CONFIG by default."),
@@ -123,7 +123,7 @@ def _words(options: dict[str, object]) -> list[Any]:
     return [word for name, value in used.items() for word in ([name] if value is True else [name, value])]
 
 
-def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[object]) -> None:
+def _stopped(run: BatchRun, saving: Saving, to: output.Output, notes: list[str], again: list[object]) -> None:
     """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
@@ -135,7 +135,7 @@ def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], ag
     raise typer.Exit(STOPPED)
 
 
-def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None) -> None:
+def _show(run: BatchRun, to: output.Output, notes: list[str], jobs_out: Path | None) -> None:
     import pandas as pd
 
     kinds = ["length", "width", *(["node_class"] if "node_class" in run.jobs else [])]
@@ -167,7 +167,7 @@ def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([names.where(~seconds, names + " (h)"), numbers], axis=1)
 
 
-def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
+def _show_runs(runs: BatchRuns, to: output.Output) -> None:
     written = output.write_results(to, {"means": runs.to_frame(), "runs": runs.runs}, "means", [])
     if to.json:
         output.print_json(runs.to_dict())
@@ -177,7 +177,7 @@ def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
 
 def training(
     config: Annotated[Path, opt.argument("CONFIG", "Cluster and job: .toml, or the .yaml or .json of AIReSim.")],
-    to: opt.Output,
+    to: output.Output,
     runs: int | None = opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1),
     seed: int | None = opt.option("N", "Random seed; that of CONFIG by default.", min=0),
     program_semantics: bool = opt.flag(

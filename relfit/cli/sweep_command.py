@@ -52,7 +52,7 @@ class CampaignCommands(TyperGroup):
 
 def run(
     campaign: Annotated[Path, opt.argument("CAMPAIGN", "What to run over which values: a .toml.")],
-    to: opt.Output,
+    to: output.Output,
     store: Path | None = opt.option("DIR", "Folder of the results (required); continues what is there."),
     executor: str = opt.option(
         "NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.", "processes"
@@ -108,7 +108,7 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
     return notes
 
 
-def status(store: Store, to: opt.Output, within: Within = None) -> None:
+def status(store: Store, to: output.Output, within: Within = None) -> None:
     """Progress and results of a campaign."""
     _show(rf.campaigns.load(store), to, [], within)
 
@@ -127,7 +127,7 @@ def report(
     output.print_lines(output.told(out))
 
 
-def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
+def _show(result: CampaignResults, to: output.Output, notes: list[str], within: float | None = None) -> None:
     from relfit.reporting.campaign_page import in_hours, so_far
 
     shown_result = in_hours(result)

@@ -30,7 +30,7 @@ _EFFECTS = ["measure", "attribute", "system", "term", "reference", "ratio", "low
 
 def trend(
     reading: opt.PartReading,
-    to: opt.Output,
+    to: output.Output,
     per: str = opt.option("COLUMN", "Test each node, system or value of a column.", "node"),
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
@@ -280,7 +280,7 @@ def _availability(answers: Answers, study: rf.Study) -> None:
 
 def regress(
     reading: opt.PartReading,
-    to: opt.Output,
+    to: output.Output,
     formula: str | None = opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'."),
     model: str | None = opt.option("NAME", "Model of times: cox (the default), weibull or lognormal."),
     cluster: str = opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.", "node"),

@@ -216,7 +216,7 @@ def so_far(result: CampaignResults) -> str:
     return f"of the {count(cells, 'cell')} with results" if result.missing else ""
 
 
-def _leaves(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _leaves(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, Any]]:
     """Dotted keys with their values; a distribution is one value."""
     for key, value in table.items():
         if isinstance(value, Mapping) and not {"family", "parameters"} <= set(value):
