@@ -20,8 +20,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.system.jobs._best_size import BestSize
-
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that
@@ -161,7 +159,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     output.print_lines([*lines, *written])
 
 
-def _replaced(best: BestSize, total: int, repair: float) -> str:
+def _replaced(best: rf.jobs.BestSize, total: int, repair: float) -> str:
     """That failed nodes are replaced, and how many nodes there are for it; or that the job waits for their repair."""
     if repair and best.restarts is not None:
         return f"Without spares: after a failure {duration(float(best.restarts[best.place]))} until all nodes are up."
@@ -236,7 +234,7 @@ def _export_slurm(reading: opt.PeriodReading, to: output.Output, seed: int) -> N
     output.print_lines([*lines, "", "Review the files, then: sh weights.sh, sh drain.sh"])
 
 
-def _near(best: BestSize, table: pd.DataFrame) -> pd.DataFrame:
+def _near(best: rf.jobs.BestSize, table: pd.DataFrame) -> pd.DataFrame:
     """Rows that show the curve: powers of two, and those around the best."""
     import numpy as np
 

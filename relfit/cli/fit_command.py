@@ -17,8 +17,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.fitting.nonparametric import ObservedTimes
-
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
@@ -228,7 +226,7 @@ def _observed_together(times: rf.LifeData, level: float) -> list[str]:
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]
 
 
-def _observed_by_group(observed: ObservedTimes) -> list[str]:
+def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:
     """The mean and median of each group, where there are not too many to read."""
     table = observed.to_frame()
     if not 1 < len(table) <= _MOST_GROUPS:
@@ -242,7 +240,7 @@ def _observed_by_group(observed: ObservedTimes) -> list[str]:
     return [title, *output.table(table[[*keys, *table.columns[place:]]]), ""]
 
 
-def _with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFrame:
+def _with_observed(fits: rf.fitting.Fits, observed: rf.nonparametric.ObservedTimes) -> pd.DataFrame:
     """Everything about the fits, and what was observed of each group beside it."""
     import numpy as np
 
@@ -267,7 +265,7 @@ def _failures_ahead(
     return every[every["running"] > 0].sort_index(kind="stable").reset_index(drop=True)
 
 
-def _spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[str]:
+def _spread(fits: rf.fitting.Fits, family: str, observed: rf.nonparametric.ObservedTimes) -> list[str]:
     """How what was observed, and the parameters, differ between groups."""
     import numpy as np
     import pandas as pd

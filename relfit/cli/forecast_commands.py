@@ -16,8 +16,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.backtesting.backtest_results import Backtest
-
 _HORIZONS = ("30d", "90d")
 _CAUSE, _WHOLE = "cause", "whole system"
 _CAUSES = 8
@@ -197,7 +195,7 @@ def backtest(  # noqa: PLR0913 - one argument per option
     output.print_lines([lead, *findings, *written])
 
 
-def _brief(tested: Backtest) -> list[str]:
+def _brief(tested: rf.backtesting.Backtest) -> list[str]:
     """The first sentence on each part, or all on a single one; the mark of trust, with its reason if not good."""
     firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
     if len(tested.parts) == 1:

@@ -21,10 +21,6 @@ from relfit.cli.stopping import STOPPED, default_signals
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.io.workloads import Workload
-    from relfit.simulation.batch import BatchConfig, BatchRun, BatchRuns, Saving
-    from relfit.simulation.training import TrainingSimulation
-
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
 _OUTPUTS = (
@@ -75,7 +71,7 @@ def batch(
         if to.plot is not None:
             system["keep"] = "nodes"
         jobs = settings.read_jobs(workload)
-        saving: Saving | None = system.pop("saving")
+        saving: rf.batch.Saving | None = system.pop("saving")
         if resume is not None:  # to the file that it goes on from
             saving = rf.batch.Saving(path=resume) if saving is None else saving.model_copy(update={"path": resume})
         if saving is not None:
@@ -105,7 +101,7 @@ def batch(
     _show(run, to, notes, jobs_out)
 
 
-def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, object]) -> dict[str, Any]:
+def _simulated(settings: rf.batch.BatchConfig, jobs: rf.workloads.Workload, own: dict[str, object]) -> dict[str, Any]:
     """What is simulated, for the file to go on from; places of files may change between two links of a chain."""
     from zlib import crc32
 
@@ -123,7 +119,9 @@ def _words(options: dict[str, object]) -> list[Any]:
     return [word for name, value in used.items() for word in ([name] if value is True else [name, value])]
 
 
-def _stopped(run: BatchRun, saving: Saving, to: output.Output, notes: list[str], again: list[object]) -> None:
+def _stopped(
+    run: rf.batch.BatchRun, saving: rf.batch.Saving, to: output.Output, notes: list[str], again: list[object]
+) -> None:
     """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
@@ -135,7 +133,7 @@ def _stopped(run: BatchRun, saving: Saving, to: output.Output, notes: list[str],
     raise typer.Exit(STOPPED)
 
 
-def _show(run: BatchRun, to: output.Output, notes: list[str], jobs_out: Path | None) -> None:
+def _show(run: rf.batch.BatchRun, to: output.Output, notes: list[str], jobs_out: Path | None) -> None:
     import pandas as pd
 
     kinds = ["length", "width", *(["node_class"] if "node_class" in run.jobs else [])]
@@ -167,7 +165,7 @@ def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([names.where(~seconds, names + " (h)"), numbers], axis=1)
 
 
-def _show_runs(runs: BatchRuns, to: output.Output) -> None:
+def _show_runs(runs: rf.batch.BatchRuns, to: output.Output) -> None:
     written = output.write_results(to, {"means": runs.to_frame(), "runs": runs.runs}, "means", [])
     if to.json:
         output.print_json(runs.to_dict())
@@ -217,7 +215,7 @@ def training(
     output.print_lines([*findings, "", *table, _CURE if details else _MORE, *written])
 
 
-def _shown(result: TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
+def _shown(result: rf.training.TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
     """Some outputs; the total time in hours, parts of it in minutes."""
     table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
     table.loc["total_training_time"] /= 60.0

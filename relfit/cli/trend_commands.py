@@ -18,8 +18,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.analyses.recurrence import TrendTests
-
 _PERIODS = 12  # shown
 _NODES = 5  # shown
 _HOURS_PER_YEAR = 8766.0
@@ -158,7 +156,7 @@ def _histories(
         answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
 
-def _growth(log: rf.FailureLog, joined: rf.screening.Incidents | None, pooled: TrendTests) -> str:
+def _growth(log: rf.FailureLog, joined: rf.screening.Incidents | None, pooled: rf.recurrence.TrendTests) -> str:
     """How much the rate of incidents changes in a year, or a month of a short log, where the trend is significant."""
     import numpy as np
 
@@ -180,7 +178,7 @@ def _need(histories: object, problem: str) -> None:
         raise DataError(problem)
 
 
-def _trend_table(result: TrendTests, alpha: float) -> pd.DataFrame:
+def _trend_table(result: rf.recurrence.TrendTests, alpha: float) -> pd.DataFrame:
     """The tests of a single group, or the shares of several that they reject."""
     import pandas as pd
 
