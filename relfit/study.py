@@ -6,22 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import relfit as rf
-from relfit.analyses.independence import Dependence, dependence
-from relfit.analyses.recurrence import Availability, AvailabilityOverTime, availability, availability_over_time
-from relfit.analyses.screening import (
-    Bursts,
-    ChangePoints,
-    Incidents,
-    OutlierNodes,
-    RepairKinds,
-    RepeatFailures,
-    bursts,
-    change_points,
-    incidents,
-    outlier_nodes,
-    repair_kinds,
-    repeat_failures,
-)
+from relfit.analyses import independence, recurrence, screening
 from relfit.backtesting import Backtest, backtest
 from relfit.base.arrays import Duration, Durations, Seed
 from relfit.base.numeric.levels import level_checked
@@ -101,8 +86,6 @@ class Study:
     def __repr__(self) -> str:
         return f"Study of {self.log!r}"
 
-    # ------------------------------------------------------------------ the period
-
     @property
     def period(self) -> ChosenPeriod:
         """The part of the log used: the stable period, or the selected one."""
@@ -119,19 +102,17 @@ class Study:
         return self.until_now if self.at == NOW else self.period
 
     @property
-    def change_points(self) -> ChangePoints:
+    def change_points(self) -> screening.ChangePoints:
         """Changes of the rate in the complete log, and the periods between them."""
         points = self.period.points
         if points is not None and points.level == self.level:
             return points
-        return change_points(self.log, level=self.level)
-
-    # ------------------------------------------------------------------ the fleet
+        return screening.change_points(self.log, level=self.level)
 
     @property
-    def incidents(self) -> Incidents:
+    def incidents(self) -> screening.Incidents:
         """Incidents of the period, joined from its records."""
-        return incidents(self.used.log, self.window, group=self.group, level=self.level)
+        return screening.incidents(self.used.log, self.window, group=self.group, level=self.level)
 
     @property
     def model(self) -> FleetModel:
@@ -144,16 +125,11 @@ class Study:
         return self._model(LONG_RUN)
 
     def _model(self, at: str) -> FleetModel:
-        return fleet_model(
-            self.log,
-            self.period,
-            at=at,
-            horizon=self.horizon,
-            window=self.window,
-            group=self.group,
-            first=self.first,
-            level=self.level,
-        )
+        return fleet_model(self.log, self.period, at=at, **self._of_model)
+
+    @property
+    def _of_model(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("horizon", "window", "group", "first", "level")}
 
     @property
     def now(self) -> str:
@@ -161,27 +137,25 @@ class Study:
         return self.model.now_headline
 
     @property
-    def availability(self) -> Availability:
+    def availability(self) -> recurrence.Availability:
         """Share of the nodes' hours without an outage."""
-        return availability(self.used.log, level=self.level)
+        return recurrence.availability(self.used.log, level=self.level)
 
     @property
-    def availability_over_time(self) -> AvailabilityOverTime:
+    def availability_over_time(self) -> recurrence.AvailabilityOverTime:
         """`availability` in calendar bins."""
-        return availability_over_time(self.used.log, level=self.level)
-
-    # ------------------------------------------------------------------ questions
+        return recurrence.availability_over_time(self.used.log, level=self.level)
 
     @property
-    def outlier_nodes(self) -> OutlierNodes:
+    def outlier_nodes(self) -> screening.OutlierNodes:
         """Nodes with excess failures."""
         joined = self.incidents if self.group is None and self.window is None else None
-        return outlier_nodes(self.used.log, of=joined, level=self.level, rng=self.rng)
+        return screening.outlier_nodes(self.used.log, of=joined, level=self.level, rng=self.rng)
 
     @property
-    def repeat_failures(self) -> RepeatFailures:
+    def repeat_failures(self) -> screening.RepeatFailures:
         """Failures of the same node and cause that follow a repair sooner than by chance, in the complete log."""
-        return repeat_failures(self.log)
+        return screening.repeat_failures(self.log)
 
     @property
     def rates_of_late(self) -> tuple[str, ...]:
@@ -189,36 +163,24 @@ class Study:
         return rates_of_late(self.log)
 
     @property
-    def repair_kinds(self) -> RepairKinds:
+    def repair_kinds(self) -> screening.RepairKinds:
         """Whether repairs are of two kinds, quick and slow, by cause."""
-        return repair_kinds(self.used.log, level=self.level)
+        return screening.repair_kinds(self.used.log, level=self.level)
 
     @property
-    def dependence(self) -> Dependence:
+    def dependence(self) -> independence.Dependence:
         """Whether failures depend on each other."""
-        return dependence(self.used.log, incidents=self.incidents, rng=self.rng)
+        return independence.dependence(self.used.log, incidents=self.incidents, rng=self.rng)
 
     @property
-    def bursts(self) -> Bursts:
+    def bursts(self) -> screening.Bursts:
         """Whether incidents trigger further incidents."""
-        return bursts(self.used.log, self.incidents, level=self.level, rng=self.rng)
-
-    # ------------------------------------------------------------------ what comes, and what follows
+        return screening.bursts(self.used.log, self.incidents, level=self.level, rng=self.rng)
 
     def calibrate(self, **options: Any) -> Parameters:
         """Parameters for planners; options are ``parts``, ``families`` and ``name`` of `relfit.calibrate`."""
-        return calibrate(
-            self.log,
-            at=self.at,
-            horizon=self.horizon,
-            period=self.asked_period,
-            window=self.window,
-            group=self.group,
-            first=self.first,
-            level=self.level,
-            rng=self.rng,
-            **options,
-        )
+        own = {"at": self.at, "period": self.asked_period, "rng": self.rng}
+        return calibrate(self.log, **own, **self._of_model, **options)
 
     @property
     def parameters(self) -> Parameters:

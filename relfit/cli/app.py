@@ -29,10 +29,10 @@ from relfit.cli import (
     calibrating,
     data_commands,
     dependence_commands,
-    doctor_command,
     fit_command,
     forecast_commands,
     look,
+    output,
     plan_commands,
     plan_sparing,
     predict,
@@ -63,7 +63,7 @@ _OF_LOGS = (
     *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
     *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
     *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
-    *(data_commands.data, data_commands.fetch, doctor_command.doctor),
+    *(data_commands.data, data_commands.fetch, data_commands.doctor),
 )
 _OF_PLANS = (plan_commands.checkpoint, plan_commands.migration, plan_commands.replication, plan_commands.spares)
 
@@ -114,25 +114,11 @@ def built() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line.
+    """Run the command line with what follows the command's name, by default that of the process; its exit status.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        What follows the command's name; taken from the process when left out.
-
-    Returns
-    -------
-    int
-        0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
-        its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
-        alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
-
-    Examples
-    --------
-    >>> main(["--version"])
-    relfit 0.4.0
-    0
+    It is 0 when done, 2 after a user's mistake (one line on stderr), 75 for a simulation or a sweep that stopped before
+    its end and can go on, 1 for a sweep with failed runs and for problems that ``doctor`` finds, 3 for a watch with
+    alarms, 4 for one with sources, outputs or drains that failed, 130 after Ctrl-C.
     """
     lost = StringIO()
     for name in ("stdout", "stderr"):
@@ -201,8 +187,7 @@ def _usage(error: BaseException) -> str:
 
 
 def _complain(message: str) -> int:
-    line = " ".join(message.split())
-    line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    line = output.visible(" ".join(message.split()))
     if len(line) > _LONGEST_MESSAGE:
         line = f"{line[: _LONGEST_MESSAGE // 2]} ... {line[-_LONGEST_MESSAGE // 2 :]}"
     typer.echo(f"relfit: error: {line}", err=True)

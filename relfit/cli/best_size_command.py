@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -20,33 +20,24 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.system.jobs._best_size import BestSize
-
 _NAMED, _FEW = 40, 16  # with --details, and without
 _TOP = 10  # nodes listed where no job is given
 _ALMOST = 0.99999  # above it, a probability is shown as that
-_UNITS = {
-    "length": "length (h)",
-    "lost": "first failure after (h)",
-    "expected": "expected (h)",
-    "checkpoint_every": "checkpoint every (h)",
-}
+_UNITS = {"length": "length (h)", "lost": "first failure after (h)", "expected": "expected (h)"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
     """The job that is asked about."""
 
-    work: Annotated[str | None, opt.option("TIME", "Time of the job on one node without failures.")] = None
-    parallel_fraction: Annotated[float | None, opt.option("P", "Share of the work that runs in parallel.")] = None
-    speedup: Annotated[str, opt.option("NAME", "amdahl, gustafson or table.")] = "amdahl"
-    table: Annotated[Path | None, opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")] = None
-    restart: Annotated[str, opt.option("TIME", "Time from a failure to the next start.")] = "0h"
-    checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
-    ] = None
-    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint; no checkpoints by default.")] = "0h"
-    restore: Annotated[str, opt.option("TIME", "Time to read a checkpoint.")] = "0h"
+    work: str | None = opt.option("TIME", "Time of the job on one node without failures.")
+    parallel_fraction: float | None = opt.option("P", "Share of the work that runs in parallel.")
+    speedup: str = opt.option("NAME", "amdahl, gustafson or table.", "amdahl")
+    table: Path | None = opt.option("FILE", "Measured speed-ups: columns nodes, and time or speedup.")
+    restart: str = opt.option("TIME", "Time from a failure to the next start.", "0h")
+    checkpoint_every: str | None = opt.option("TIME", "Work between two checkpoints; the best with --save alone.")
+    save: str = opt.option("TIME", "Time to write a checkpoint; no checkpoints by default.", "0h")
+    restore: str = opt.option("TIME", "Time to read a checkpoint.", "0h")
 
     def job(self) -> rf.jobs.Job:
         """The job; an error names the option, or the table, that cannot be used."""
@@ -88,19 +79,19 @@ def nodes(  # noqa: PLR0913 - one argument per option
     asked: Asked,
     fleet: FleetOptions,
     drawn: Drawn,
-    to: opt.Output,
-    k_min: Annotated[int, opt.option("K", "Smallest number of nodes.", min=1)] = 1,
-    k_max: Annotated[int | None, opt.option("K", "Largest number of nodes.", min=1)] = None,
-    tolerate: Annotated[int, opt.option("S", "Spares in addition to the nodes of every size.", min=0)] = 0,
-    repair: Annotated[str | None, opt.option("TIME", "Mean time to repair; without spares a job waits for it.")] = None,
-    rule: Annotated[str, opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.")] = "least",
-    convention: Annotated[str, opt.option("NAME", "Time lost to a failure: exact or paper.")] = "exact",
-    after_failure: Annotated[str, opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.")] = "same",
-    deadline: Annotated[str | None, opt.option("TIME", "Show the probability of finishing by then.")] = None,
+    to: output.UncheckedOutput,
+    k_min: int = opt.option("K", "Smallest number of nodes.", 1, min=1),
+    k_max: int | None = opt.option("K", "Largest number of nodes.", min=1),
+    tolerate: int = opt.option("S", "Spares in addition to the nodes of every size.", 0, min=0),
+    repair: str | None = opt.option("TIME", "Mean time to repair; without spares a job waits for it."),
+    rule: str = opt.option("NAME", "least time of all sizes, or first: add nodes while it pays.", "least"),
+    convention: str = opt.option("NAME", "Time lost to a failure: exact or paper.", "exact"),
+    after_failure: str = opt.option("NAME", "Further attempts use the same nodes, or nodes as_new.", "same"),
+    deadline: str | None = opt.option("TIME", "Show the probability of finishing by then."),
     details: opt.Details = False,
-    export: Annotated[
-        str | None, opt.option("slurm", "Weights, features and a drain list of nodes instead, into the folder --out.")
-    ] = None,
+    export: str | None = opt.option(
+        "slurm", "Weights, features and a drain list of nodes instead, into the folder --out."
+    ),
 ) -> None:
     """How many nodes to run a job on, and which.
 
@@ -120,13 +111,12 @@ def nodes(  # noqa: PLR0913 - one argument per option
         _refuse(without, (asked, *unused), "with --export", "leave one of them out")
         _export_slurm(reading, to, drawn.seed)
         return
-    output.check_output(to)
+    to.check()
     checked.choice("--rule", rule, ("least", "first"))
     checked.choice("--convention", convention, ("exact", "paper"))
     checked.choice("--after-failure", after_failure, ("same", "as_new"))
     both = convention == "paper" and after_failure != "same"
     checked.none_of({"--convention paper": both}, "--after-failure as_new", "leave one of them out")
-    checked.probability("--level", drawn.level)
     limit = None if deadline is None else checked.duration("--deadline", deadline, positive=True)
     job, hours = asked.job(), 0.0 if repair is None else checked.duration("--repair", repair)
     from relfit.system.uncertainty import check_work
@@ -169,7 +159,7 @@ def nodes(  # noqa: PLR0913 - one argument per option
     output.print_lines([*lines, *written])
 
 
-def _replaced(best: BestSize, total: int, repair: float) -> str:
+def _replaced(best: rf.jobs.BestSize, total: int, repair: float) -> str:
     """That failed nodes are replaced, and how many nodes there are for it; or that the job waits for their repair."""
     if repair and best.restarts is not None:
         return f"Without spares: after a failure {duration(float(best.restarts[best.place]))} until all nodes are up."
@@ -179,7 +169,7 @@ def _replaced(best: BestSize, total: int, repair: float) -> str:
     return f"{told} For a job without spares, which waits for repairs, give --repair TIME."
 
 
-def _list_nodes(reading: opt.PeriodReading, to: opt.Output, seed: int, details: bool) -> None:
+def _list_nodes(reading: opt.PeriodReading, to: output.Output, seed: int, details: bool) -> None:
     """The nodes that fail most often now, with details all of them."""
     import numpy as np
 
@@ -224,7 +214,7 @@ def _refuse(options: Mapping[str, object], groups: Sequence[Any], with_what: str
             raise ArgumentError(f"{name} does not go {with_what}", remedy=remedy)
 
 
-def _export_slurm(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None:
+def _export_slurm(reading: opt.PeriodReading, to: output.Output, seed: int) -> None:
     """Files for Slurm."""
     if to.out is None or to.out.suffix or to.out.is_file():
         raise ArgumentError("--export slurm needs a folder", remedy="write --out slurm")
@@ -244,7 +234,7 @@ def _export_slurm(reading: opt.PeriodReading, to: opt.Output, seed: int) -> None
     output.print_lines([*lines, "", "Review the files, then: sh weights.sh, sh drain.sh"])
 
 
-def _near(best: BestSize, table: pd.DataFrame) -> pd.DataFrame:
+def _near(best: rf.jobs.BestSize, table: pd.DataFrame) -> pd.DataFrame:
     """Rows that show the curve: powers of two, and those around the best."""
     import numpy as np
 

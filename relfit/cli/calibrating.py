@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -27,25 +27,17 @@ _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "s
 class Exporting:
     """What to write for other tools."""
 
-    export: Annotated[
-        list[str] | None, opt.option("KIND=PATH", "Write a file for airesim, batsim, fta or scipy, too. Repeatable.")
-    ] = None
-    airesim: Annotated[
-        list[str] | None, opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
-    ] = None
-    nodes: Annotated[int | None, opt.option("N", "Nodes of the cluster, for batsim and simulated fta.", min=1)] = None
-    racks: Annotated[int | None, opt.option("N", "Racks of the cluster, for simulated fta.", min=1)] = None
-    span: Annotated[str, opt.option("TIME", "Length of the simulated trace for fta from a parameter file.")] = "8766h"
+    export: list[str] | None = opt.option(
+        "KIND=PATH", "Write a file for airesim, batsim, fta or scipy, too. Repeatable."
+    )
+    airesim: list[str] | None = opt.option("NAME=VALUE", "For airesim: job_size, working_pool_size ... Repeatable.")
+    nodes: int | None = opt.option("N", "Nodes of the cluster, for batsim and simulated fta.", min=1)
+    racks: int | None = opt.option("N", "Racks of the cluster, for simulated fta.", min=1)
+    span: str = opt.option("TIME", "Length of the simulated trace for fta from a parameter file.", "8766h")
 
     @property
     def airesim_values(self) -> dict[str, float | str | bool]:
-        """Parameters of AIReSim that a log does not know, as numbers where they are numbers.
-
-        Examples
-        --------
-        >>> Exporting(export=["airesim.yaml"], airesim=["job_size=1024", "recovery_time=12.5"]).airesim_values
-        {'job_size': 1024, 'recovery_time': 12.5}
-        """
+        """Parameters of AIReSim that a log does not know, as numbers where they are numbers."""
         from relfit.fleet.calibration.exports import AIRESIM_KEYS
 
         if self.airesim and not any(kind == "airesim" for kind, _ in self.files):
@@ -61,13 +53,7 @@ class Exporting:
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """Kind and place of every export.
-
-        Examples
-        --------
-        >>> Exporting(export=["airesim.yaml", "batsim=failures.txt", "fta"]).files
-        [('airesim', PosixPath('airesim.yaml')), ('batsim', PosixPath('failures.txt')), ('fta', PosixPath('fta'))]
-        """
+        """Kind and place of every export."""
         files = []
         for text in self.export or ():
             kind, sign, place = text.partition("=")
@@ -96,18 +82,17 @@ def calibrate(
     reading: opt.PeriodReading,
     exporting: Exporting,
     at: opt.At = "now",
-    parts: Annotated[
-        str | None,
-        opt.option("A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."),
-    ] = None,
+    parts: str | None = opt.option(
+        "A,B", "Only these of period, mtbf, mttr, repair_kinds, families, bad_nodes, dependence, trend."
+    ),
     families: opt.Families = opt.FAMILIES,
     window: opt.Window = None,
-    rack: Annotated[str | None, opt.option("COLUMN", "Column with the rack of a node.")] = None,
+    rack: str | None = opt.option("COLUMN", "Column with the rack of a node."),
     level: opt.Level = 0.95,
     details: opt.Details = False,
     seed: opt.Seed = 0,
     json: opt.Json = False,
-    out: Annotated[Path | None, opt.out("FILE", "Write the parameters: .toml or .json.")] = None,
+    out: Path | None = opt.out("FILE", "Write the parameters: .toml or .json."),
 ) -> None:
     """Estimate what planners need from a log.
 
@@ -117,7 +102,6 @@ def calibrate(
 
     output.check_destination(out, _ENDINGS)
     files, names = exporting.files, checked.family_names(families)
-    checked.probability("--level", level)
     values = exporting.airesim_values
     kinds = {kind for kind, _ in files}
     from_file = is_parameter_file(reading.log)
@@ -154,10 +138,11 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict(), unit=None)
         return
+    about = [] if parameters.period is None or parameters.period.finding is None else [parameters.period.finding]
     lines = _about(parameters, log) if details else _in_short(parameters, log)
     left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
     exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
-    output.print_lines([*lines, *output.told(out), *exports])
+    output.print_lines([*about, _summary(parameters), *lines, *output.told(out), *exports])
 
 
 def _log_to_export(
@@ -218,17 +203,9 @@ def _how_often(mean: Duration) -> str:
     return f"once in the log (every {ends})"
 
 
-def _period(parameters: rf.Parameters) -> list[str]:
-    """What was found about the period, if anything."""
-    period = parameters.period
-    return [] if period is None or period.finding is None else [period.finding]
-
-
 def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
-    lines = [*_period(parameters), _summary(parameters)]
-    if log is not None and log.question is not None:
-        lines.append(log.question[:1].upper() + log.question[1:])
+    """What is open, and what planners assume and the log contradicts."""
+    lines = [] if log is None or log.question is None else [log.question[:1].upper() + log.question[1:]]
     if parameters.warnings:
         lines.append("What contradicts the assumptions of planners:")
         lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
@@ -237,7 +214,7 @@ def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
-    lines = [*_period(parameters), _summary(parameters), *([] if log is None else [repr(log)]), ""]
+    lines = [*([] if log is None else [repr(log)]), ""]
     frame = parameters.to_frame()
     lines += output.table(frame.astype({"events": float})) if len(frame) else ["no parameter is known"]
     if parameters.absent:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import relfit as rf
 from relfit.cli import option_values as checked
@@ -13,20 +13,15 @@ from relfit.cli import output
 from relfit.cli.output import Answered, Answers
 from relfit.cli.progress import ProgressSteps
 
-if TYPE_CHECKING:
-    from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispersion, PooledTests, SerialTests
-
 _LARGEST = 12  # incidents shown
 
 
 def dependence(
     reading: opt.PartReading,
-    to: opt.Output,
-    window: Annotated[str, opt.option("TIME", "Failures of two nodes within this time count as together.")] = "1h",
+    to: output.Output,
+    window: str = opt.option("TIME", "Failures of two nodes within this time count as together.", "1h"),
     place: opt.Group = None,
-    correlation: Annotated[
-        str, opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.")
-    ] = "spearman",
+    correlation: str = opt.option("NAME", "Correlation between nodes: spearman, pearson or kendall.", "spearman"),
     alpha: opt.Alpha = 0.05,
     seed: opt.Seed = 0,
     details: opt.Details = False,
@@ -35,8 +30,6 @@ def dependence(
 
     --out writes one row per question with its finding; into a folder, the tables behind them too.
     """
-    output.check_output(to)
-    checked.probability("--alpha", alpha)
     checked.duration("--window", window)
     checked.choice("--correlation", correlation, ("spearman", "pearson", "kendall"))
     with ProgressSteps("reading", "testing", "writing") as steps:
@@ -73,7 +66,7 @@ def dependence(
         answers.show(study.used, to, "questions", result.headline, details=details)
 
 
-def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
+def _correlation(answer: Answered, part: rf.independence.Correlations, alpha: float) -> None:
     answer.tables = {"correlation_classes": part.classes, "correlated_pairs": part.pairs(1000)}
     answer.shown = {"classes of |r|": part.classes}
     significant = part.p_adjusted <= alpha
@@ -85,7 +78,7 @@ def _correlation(answer: Answered, part: Correlations, alpha: float) -> None:
     ]
 
 
-def _together(answer: Answered, part: Cofailures, alpha: float) -> None:
+def _together(answer: Answered, part: rf.independence.Cofailures, alpha: float) -> None:
     frame = part.table.reset_index(drop=part.table.index.names == [None])
     answer.tables = {f"together_by_{part.per}": frame}
     if part.pairs is not None:
@@ -95,7 +88,7 @@ def _together(answer: Answered, part: Cofailures, alpha: float) -> None:
     answer.figures = [(f"together_by_{part.per}", partial(rf.plotting.failing_together, part))]
 
 
-def _serial(answer: Answered, part: SerialTests, alpha: float) -> None:
+def _serial(answer: Answered, part: rf.independence.SerialTests, alpha: float) -> None:
     answer.tables = {"serial_tests": part.to_frame()}
     rejected = part.rejected(alpha).rename_axis("test").reset_index()
     answer.shown = {f"nodes that a test rejects at {alpha:g}": rejected}
@@ -105,7 +98,7 @@ def _serial(answer: Answered, part: SerialTests, alpha: float) -> None:
     ]
 
 
-def _pooled(answer: Answered, part: PooledTests, alpha: float) -> None:
+def _pooled(answer: Answered, part: rf.independence.PooledTests, alpha: float) -> None:
     frame = part.to_frame()
     answer.tables = {"pooled_tests": frame}
     step = max(-(-len(frame) // 8), 1)
@@ -114,13 +107,13 @@ def _pooled(answer: Answered, part: PooledTests, alpha: float) -> None:
     answer.figures = [("durbin_watson_pooled", partial(rf.plotting.durbin_watson_pooled, part, alpha=alpha))]
 
 
-def _dispersion(answer: Answered, part: Dispersion, alpha: float) -> None:
+def _dispersion(answer: Answered, part: rf.independence.Dispersion, alpha: float) -> None:
     answer.tables = {"dispersion": part.to_frame()}
     answer.shown = {"counts in bins of time": part.to_frame()}
     answer.figures = [("dispersion", partial(rf.plotting.dispersion, part))]
 
 
-def _cycles(answer: Answered, part: Cycles, alpha: float) -> None:
+def _cycles(answer: Answered, part: rf.independence.Cycles, alpha: float) -> None:
     answer.tables = {"cycles": part.to_frame()}
     answer.shown = {"cycles": part.to_frame().assign(peak_hour=part.peak_times).rename(columns={"peak_hour": "peak"})}
     answer.figures = [(f"cycle_{name}", partial(rf.plotting.clock_cycle, part, cycle=name)) for name in part.names]
@@ -139,11 +132,9 @@ _DETAILS: dict[str, Callable[[Answered, Any, float], None]] = {
 
 def incidents(
     reading: opt.PartReading,
-    to: opt.Output,
+    to: output.Output,
     window: opt.Window = None,
-    place: Annotated[
-        str, opt.option("COLUMN", "Join records of one system, node, rack or any other column.")
-    ] = "system",
+    place: str = opt.option("COLUMN", "Join records of one system, node, rack or any other column.", "system"),
     level: opt.Level = 0.95,
     details: opt.Details = False,
 ) -> None:
@@ -151,8 +142,6 @@ def incidents(
 
     --out writes one row per incident; into a folder, rates, causes and times between records too.
     """
-    output.check_output(to)
-    checked.probability("--level", level)
     with ProgressSteps("reading", "joining", "writing") as steps:
         used = reading.study(reading.read()).period
         steps.next()

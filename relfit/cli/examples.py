@@ -105,14 +105,7 @@ def epilog(command: str) -> str | None:
 
 
 def _broken(command: str) -> str:
-    r"""A command in lines that fit the help, broken before an option as a shell takes it.
-
-    Examples
-    --------
-    >>> print(_broken("relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 --save 2s --restart 5min"))
-    relfit plan sparing params.toml --racks 128 --trays 16 --gpus 8 \
-          --save 2s --restart 5min
-    """
+    """A command in lines that fit the help, broken before an option as a shell takes it."""
     first, *options = re.split(" (?=-)", command)
     lines = [first]
     for option in options:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -16,8 +16,6 @@ from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from relfit.fitting.nonparametric import ObservedTimes
 
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
@@ -33,41 +31,26 @@ _MOST_RESAMPLES = 100_000
 class Fitting:
     """What to fit, to which times, and what to show of the fits."""
 
-    per: Annotated[
-        str, opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.")
-    ] = "node"
-    measure: Annotated[str, opt.option("ttf|ttr", "Times to failure or times to repair.")] = "ttf"
-    no_censor: Annotated[
-        bool, opt.flag("--no-censor", "Omit censored times, as many papers do; biases the mean downwards.")
-    ] = False
+    per: str = opt.option("COLUMN", "Group by node, system or any column; all for one sample of all nodes.", "node")
+    measure: str = opt.option("ttf|ttr", "Times to failure or times to repair.", "ttf")
+    no_censor: bool = opt.flag("--no-censor", "Omit censored times, as many papers do; biases the mean downwards.")
     families: opt.Families = opt.FAMILIES
-    method: Annotated[str, opt.option("NAME", "ml, moments, rank_y or rank_x.")] = "ml"
-    bias_correction: Annotated[
-        bool, opt.flag("--bias-correction", "Correct the Weibull shape for its bias in small samples.")
-    ] = False
-    resamples: Annotated[
-        str, opt.option("N|auto", "Resamples for p-values without a table; 0 for none, auto for 199 where quick.")
-    ] = "auto"
-    interval: Annotated[
-        list[str] | None,
-        opt.option(
-            "QUANTITY[@AT]",
-            "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
-        ),
-    ] = None
-    ahead: Annotated[
-        list[str] | None,
-        opt.option("TIME", "Predict how many of the units still running will fail within this time. Repeatable."),
-    ] = None
-    kind: Annotated[str, opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.")] = (
-        "profile"
+    method: str = opt.option("NAME", "ml, moments, rank_y or rank_x.", "ml")
+    bias_correction: bool = opt.flag("--bias-correction", "Correct the Weibull shape for its bias in small samples.")
+    resamples: str = opt.option(
+        "N|auto", "Resamples for p-values without a table; 0 for none, auto for 199 where quick.", "auto"
     )
+    interval: list[str] | None = opt.option(
+        "QUANTITY[@AT]",
+        "Show intervals: mean, median, quantile@0.1, reliability@24h, hazard@24h or a parameter. Repeatable.",
+    )
+    ahead: list[str] | None = opt.option(
+        "TIME", "Predict how many of the units still running will fail within this time. Repeatable."
+    )
+    kind: str = opt.option("NAME", "Kind of the intervals: profile, wald, bootstrap, resample or exact.", "profile")
     level: opt.Level = 0.95
     seed: opt.Seed = 0
-    stream: Annotated[
-        bool,
-        opt.flag("--stream", "Read a folder from relfit convert part by part, for logs larger than memory."),
-    ] = False
+    stream: bool = opt.flag("--stream", "Read a folder from relfit convert part by part, for logs larger than memory.")
 
     @property
     def how(self) -> dict[str, Any]:
@@ -86,11 +69,6 @@ class Fitting:
         if len(text) > 6 or int(text) > _MOST_RESAMPLES:
             raise ArgumentError(f"--resamples {text[:20]} are too many", remedy=f"give at most {_MOST_RESAMPLES}")
         return int(text)
-
-    @property
-    def horizons(self) -> list[float]:
-        """Hours of ``--ahead``."""
-        return [checked.duration("--ahead", text, positive=True) for text in self.ahead or ()]
 
     @property
     def intervals(self) -> dict[str, tuple[str, float | str | None]]:
@@ -122,13 +100,13 @@ def fit(
     """
     output.check_destination(out)
     families = checked.family_names(fitting.families)
-    level = checked.probability("--level", fitting.level)
     checked.choice("--measure", fitting.measure, ("ttf", "ttr"))
     checked.without_effect({"--kind": fitting.kind != "profile"}, "--interval", fitting.interval is not None)
     of_failures = {"--first": reading.first != "known", "--ahead": fitting.ahead is not None}
     checked.without_effect(of_failures, "--measure ttf", fitting.measure == "ttf")
     checked.without_effect({"--bias-correction": fitting.bias_correction}, "--families weibull", "weibull" in families)
-    n_resamples, wanted, horizons = fitting.n_resamples, fitting.intervals, fitting.horizons
+    n_resamples, wanted, level = fitting.n_resamples, fitting.intervals, fitting.level
+    horizons = [checked.duration("--ahead", text, positive=True) for text in fitting.ahead or ()]
     if fitting.stream:
         _fit_in_parts(reading, fitting, families, json, out)
         return
@@ -248,7 +226,7 @@ def _observed_together(times: rf.LifeData, level: float) -> list[str]:
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]
 
 
-def _observed_by_group(observed: ObservedTimes) -> list[str]:
+def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:
     """The mean and median of each group, where there are not too many to read."""
     table = observed.to_frame()
     if not 1 < len(table) <= _MOST_GROUPS:
@@ -262,7 +240,7 @@ def _observed_by_group(observed: ObservedTimes) -> list[str]:
     return [title, *output.table(table[[*keys, *table.columns[place:]]]), ""]
 
 
-def _with_observed(fits: rf.fitting.Fits, observed: ObservedTimes) -> pd.DataFrame:
+def _with_observed(fits: rf.fitting.Fits, observed: rf.nonparametric.ObservedTimes) -> pd.DataFrame:
     """Everything about the fits, and what was observed of each group beside it."""
     import numpy as np
 
@@ -287,7 +265,7 @@ def _failures_ahead(
     return every[every["running"] > 0].sort_index(kind="stable").reset_index(drop=True)
 
 
-def _spread(fits: rf.fitting.Fits, family: str, observed: ObservedTimes) -> list[str]:
+def _spread(fits: rf.fitting.Fits, family: str, observed: rf.nonparametric.ObservedTimes) -> list[str]:
     """How what was observed, and the parameters, differ between groups."""
     import numpy as np
     import pandas as pd

@@ -100,18 +100,9 @@ def _numbers(column: pd.Series, name: str, path: Path, ending: str) -> FloatArra
 
 
 def system_from_file(
-    path: str | Path,
-    nodes: object = None,
-    ages: Durations = 0.0,
-    *,
-    family: str = "best",
-    missing: str = "error",
+    path: str | Path, nodes: object = None, ages: Durations = 0.0, *, family: str = "best", missing: str = "error"
 ) -> System:
-    """A system from a file that ``relfit fit --out`` or ``relfit fit --json`` wrote (.csv, .json, .parquet).
-
-    Parameters are those of `relfit.system_from_fits`, but nodes without an estimate can only be rejected or dropped,
-    and there is no uncertainty to carry on, since a file of fits does not hold the times to failure.
-    """
+    """As `relfit.system_from_fits`, without uncertainty, which needs times to failure that a file of fits has not."""
     place = Path(path)
     table = read_fits_table(place)
     if missing not in ("error", "drop"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -16,8 +16,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.backtesting.backtest_results import Backtest
-
 _HORIZONS = ("30d", "90d")
 _CAUSE, _WHOLE = "cause", "whole system"
 _CAUSES = 8
@@ -29,17 +27,15 @@ _PARTS = ("forecasts", "jobs", "nodes", "decisions")
 
 def forecast(
     reading: opt.PastReading,
-    to: opt.Output,
+    to: output.Output,
     at: opt.At = "now",
-    horizon: Annotated[list[str] | None, opt.option("TIME", "How far ahead: 30d and 90d. Repeatable.")] = None,
-    by: Annotated[
-        str | None, opt.option("COLUMN", "One row per value of this column; cause in tables of --details.")
-    ] = None,
+    horizon: list[str] | None = opt.option("TIME", "How far ahead: 30d and 90d. Repeatable."),
+    by: str | None = opt.option("COLUMN", "One row per value of this column; cause in tables of --details."),
     group: opt.Group = None,
     service: opt.Service = 0.95,
     level: opt.Level = 0.95,
     details: opt.Details = False,
-    draws: Annotated[int, opt.option("N", "Number of random futures.", min=100, max=100_000)] = 4000,
+    draws: int = opt.option("N", "Number of random futures.", 4000, min=100, max=100_000),
     seed: opt.Seed = 0,
 ) -> None:
     """Failures, repairs and parts to expect.
@@ -47,9 +43,6 @@ def forecast(
     Intervals cover the future count, not its mean. --out writes one row per horizon and system, rack and
     cause.
     """
-    output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--service", service)
     if at == "now" and reading.period == "stable":
         raise ArgumentError("--period stable is for rates of the long run", remedy="add --at long-run")
     horizons = [checked.duration("--horizon", text, positive=True) for text in horizon or _HORIZONS]
@@ -153,18 +146,18 @@ def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) ->
 
 def backtest(  # noqa: PLR0913 - one argument per option
     reading: opt.PastReading,
-    to: opt.Output,
-    parts: Annotated[
-        list[str] | None, opt.option("NAME", f"{', '.join(_PARTS)}; all four when left out. Repeatable.")
-    ] = None,
-    horizon: Annotated[list[str] | None, opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable.")] = None,
-    every: Annotated[str | None, opt.option("TIME", "Time between two origins; 30 days or more by default.")] = None,
-    size: Annotated[list[int] | None, opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1)] = None,
-    length: Annotated[list[str] | None, opt.option("TIME", "Of a job: 24h. Repeatable.")] = None,
-    by: Annotated[str, opt.option("COLUMN", "Column with the kind of a failure.")] = "cause",
+    to: output.Output,
+    parts: list[str] | None = opt.option(
+        "NAME", "forecasts, jobs, nodes, decisions; all four when left out. Repeatable."
+    ),
+    horizon: list[str] | None = opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable."),
+    every: str | None = opt.option("TIME", "Time between two origins; 30 days or more by default."),
+    size: list[int] | None = opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1),
+    length: list[str] | None = opt.option("TIME", "Of a job: 24h. Repeatable."),
+    by: str = opt.option("COLUMN", "Column with the kind of a failure.", "cause"),
     group: opt.Group = None,
-    save: Annotated[str, opt.option("TIME", "Time to write a checkpoint.")] = "6min",
-    restore: Annotated[str, opt.option("TIME", "Time to restore it.")] = "6min",
+    save: str = opt.option("TIME", "Time to write a checkpoint.", "6min"),
+    restore: str = opt.option("TIME", "Time to restore it.", "6min"),
     service: opt.Service = 0.95,
     level: opt.Level = 0.9,
     details: opt.Details = False,
@@ -175,9 +168,6 @@ def backtest(  # noqa: PLR0913 - one argument per option
     From many past dates, the time after each is predicted from what was known at that date. Predictions are compared
     with the outcome and with simple counts. --out writes one row per prediction.
     """
-    output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--service", service)
     costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
     horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
     step = None if every is None else _days("--every", every)
@@ -205,7 +195,7 @@ def backtest(  # noqa: PLR0913 - one argument per option
     output.print_lines([lead, *findings, *written])
 
 
-def _brief(tested: Backtest) -> list[str]:
+def _brief(tested: rf.backtesting.Backtest) -> list[str]:
     """The first sentence on each part, or all on a single one; the mark of trust, with its reason if not good."""
     firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
     if len(tested.parts) == 1:

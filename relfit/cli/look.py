@@ -6,7 +6,7 @@ import re
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import RelfitError
@@ -49,10 +49,10 @@ def info(reading: opt.Reading, json: opt.Json = False, out: opt.Out = None, deta
 
 def report(
     reading: opt.PeriodReading,
-    out: Annotated[Path, opt.out("FILE.html", "The report: one self-contained HTML file.")] = Path("report.html"),
+    out: Path = opt.out("FILE.html", "The report: one self-contained HTML file.", Path("report.html")),
     families: opt.Families = opt.FAMILIES,
     level: opt.Level = 0.95,
-    title: Annotated[str | None, opt.option("TEXT", "Title of the report.")] = None,
+    title: str | None = opt.option("TEXT", "Title of the report."),
     json: opt.Json = False,
 ) -> None:
     """Write a report as one HTML file.
@@ -60,7 +60,6 @@ def report(
     Its first sentence is printed, then the name of the file on the last line.
     """
     output.check_destination(out, endings=(".html", ".htm"))
-    checked.probability("--level", level)
     with ProgressSteps("reading", "writing the report") as steps:
         names = checked.family_names(families)
         log = reading.read()

@@ -10,15 +10,7 @@ from relfit.base.errors import ArgumentError
 
 
 def check_time(option: str, value: str | list[str] | None) -> None:
-    """Reject what is no duration (of ``--mtbf``: no mean time), and a time above zero that does not say its unit.
-
-    Examples
-    --------
-    >>> check_time("--save", "5min")
-    >>> check_time("--save", "5")
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: --save 5 does not say its unit; write 5min, 5h or 5days
-    """
+    """Reject what is no duration (of ``--mtbf``: no mean time), and a time above zero that does not say its unit."""
     for text in [value] if isinstance(value, str) else value or ():
         number = text.strip()
         try:
@@ -34,14 +26,7 @@ def check_time(option: str, value: str | list[str] | None) -> None:
 
 
 def without_effect(options: Mapping[str, object], needs: str, there: bool) -> None:
-    """Reject options (None and False are not given) that do nothing without what they need, where it is not there.
-
-    Examples
-    --------
-    >>> without_effect({"--kind": "wald"}, "--interval", False)
-    Traceback (most recent call last):
-    relfit.base.errors.ArgumentError: --kind has no effect here: it goes with --interval; add that, or leave it out
-    """
+    """Reject options (None and False are not given) that do nothing without what they need, where it is not there."""
     for name, value in options.items():
         if value not in (None, False) and not there:
             remedy = "add that, or leave it out" if not needs.startswith("no ") else "leave one of them out"
@@ -66,13 +51,7 @@ def column(option: str, name: str | None, columns: Sequence[str]) -> None:
 
 
 def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
-    """Values by name from texts such as ``name=value``.
-
-    Examples
-    --------
-    >>> pairs("--where", ["system=2", "system=20", "cause=a=b"])
-    {'system': ['2', '20'], 'cause': ['a=b']}
-    """
+    """Values by name from texts such as ``name=value``."""
     values: dict[str, list[str]] = {}
     for text in texts or ():
         name, sign, value = text.partition("=")
@@ -83,13 +62,7 @@ def pairs(option: str, texts: list[str] | None) -> dict[str, list[str]]:
 
 
 def conditions(option: str, texts: list[str] | None) -> tuple[dict[str, object], dict[str, object]]:
-    """Values to select and to exclude by column, None for missing ones, from ``column=value`` and ``column!=value``.
-
-    Examples
-    --------
-    >>> conditions("--where", ["system=2", "cause!=disk", "cause!=", "detail=a!=b"])
-    ({'system': ['2'], 'detail': ['a!=b']}, {'cause': ['disk', None]})
-    """
+    """Values to select and to exclude by column, None for missing ones, from ``column=value`` and ``column!=value``."""
     taken: dict[str, object] = {}
     excluded: dict[str, object] = {}
     for name, values in pairs(option, texts).items():
@@ -101,13 +74,7 @@ def conditions(option: str, texts: list[str] | None) -> tuple[dict[str, object],
 
 
 def family_names(text: str) -> list[str]:
-    """Names of families from a list with commas, checked.
-
-    Examples
-    --------
-    >>> family_names("weibull, gamma")
-    ['weibull', 'gamma']
-    """
+    """Names of families from a list with commas, checked."""
     from relfit.fitting import families
 
     sets = {"core": list(families.CORE), "all": list(families.FAMILIES)}
@@ -119,13 +86,7 @@ def family_names(text: str) -> list[str]:
 
 
 def probability(option: str, value: float) -> float:
-    """`value` if it lies strictly between 0 and 1.
-
-    Examples
-    --------
-    >>> probability("--alpha", 0.01)
-    0.01
-    """
+    """`value` if it lies strictly between 0 and 1."""
     if not 0.0 < value < 1.0:
         usual = {"--alpha": "0.05", "--blocking": "0.01"}.get(option, "0.95")
         hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
@@ -134,13 +95,7 @@ def probability(option: str, value: float) -> float:
 
 
 def duration(option: str, text: str, *, positive: bool = False) -> float:
-    """Hours from a duration, at or above zero.
-
-    Examples
-    --------
-    >>> duration("--restart", "90min")
-    1.5
-    """
+    """Hours from a duration, at or above zero."""
     from relfit.base.units import hours
 
     remedy = "write it in min, h, d or weeks, as 30min, 24h or 180d"
@@ -159,13 +114,7 @@ def duration(option: str, text: str, *, positive: bool = False) -> float:
 
 
 def mean_time(option: str, text: str) -> str:
-    """A mean time as `relfit.base.units.hours` takes it, from one or from a failure rate.
-
-    Examples
-    --------
-    >>> mean_time("--mtbf", "2%AFR"), mean_time("--mtbf", "20000h")
-    ('438300.0h', '20000h')
-    """
+    """A mean time as `relfit.base.units.hours` takes it, from one or from a failure rate."""
     from relfit.base import units
 
     value = -1.0

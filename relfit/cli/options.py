@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -17,30 +17,35 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.cli import option_values as checked
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
+_SHARES = ("alpha", "level", "service")
 _SETTINGS = ("path", "format", "strict", "timezone", "mapping", "nodeless")
 
 
-def option(metavar: str, help: str, **more: Any) -> Any:
-    """An option named after its parameter, whose value shows as `metavar` in the help."""
-    return typer.Option(metavar=metavar, help=help, **more)
+def option(metavar: str, help: str, default: object = None, **more: Any) -> Any:
+    """An option named after its parameter or field, whose value shows as `metavar` in the help."""
+    return field(default=default, metadata={"option": typer.Option(metavar=metavar, help=help, **more)})
 
 
-def flag(name: str, help: str) -> Any:
+def flag(name: str, help: str, default: bool | None = False) -> Any:
     """A switch of this name, without one that turns it off."""
-    return typer.Option(name, help=help)
+    return field(default=default, metadata={"option": typer.Option(name, help=help)})
 
 
-def out(metavar: str, help: str, *, parser: Callable[[str], Path] | None = None) -> Any:
+def out(metavar: str, help: str, default: object = None, *, parser: Callable[[str], Path] | None = None) -> Any:
     """The option ``--out``, or ``-o``."""
-    return typer.Option("--out", "-o", metavar=metavar, help=help, parser=parser)
+    place = typer.Option("--out", "-o", metavar=metavar, help=help, parser=parser)
+    return field(default=default, metadata={"option": place})
 
 
-Families = Annotated[
-    str, typer.Option("--families", metavar="A,B", help="Distributions to fit; core for four, all for every one.")
-]
-Level = Annotated[float, typer.Option("--level", metavar="P", help="Level of the intervals, between 0 and 1.")]
-Alpha = Annotated[float, typer.Option("--alpha", metavar="P", help="Significance level of the tests, between 0 and 1.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Random seed.")]
+def argument(metavar: str, help: str) -> Any:
+    """A word of the command by its place."""
+    return field(default=None, metadata={"option": typer.Argument(metavar=metavar, help=help)})
+
+
+Families = Annotated[str, option("A,B", "Distributions to fit; core for four, all for every one.")]
+Level = Annotated[float, option("P", "Level of the intervals, between 0 and 1.")]
+Alpha = Annotated[float, option("P", "Significance level of the tests, between 0 and 1.")]
+Seed = Annotated[int, option("N", "Random seed.", min=0)]
 Out = Annotated[Path | None, out("FILE", "Write a table too: .csv, .parquet or .json by its ending.")]
 Json = Annotated[bool, flag("--json", "Print one JSON document and nothing else.")]
 Group = Annotated[str | None, option("COLUMN", "Column with the location of nodes; rack and the like by default.")]
@@ -54,44 +59,30 @@ class Reading:
 
     log: Annotated[
         str,
-        typer.Argument(
-            metavar="LOG",
-            help="A failure log, a folder or pattern of logs, or a name: white, or a log from relfit fetch.",
-        ),
+        argument("LOG", "A failure log, a folder or pattern of logs, or a name: white, or a log from relfit fetch."),
     ]
-    format: Annotated[str | None, option("NAME", "lanl, syslog, sacct, backblaze, ...; detected by default.")] = None
-    column: Annotated[
-        list[str] | None, option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable.")
-    ] = None
-    mapping: Annotated[Path | None, option("FILE.toml", "Columns, formats and units of a table.")] = None
-    timezone: Annotated[str | None, option("ZONE", "Time zone of times without one, such as America/Denver.")] = None
-    nodeless: Annotated[
-        str | None, option("WHAT", "Records without node and scope: count as system or node, or ignore.")
-    ] = None
-    observed: Annotated[str | None, option("FROM/TO", "Observation window; TO is excluded.")] = None
-    population: Annotated[Path | None, option("FILE", "All nodes, failed or not, and when each entered and left.")] = (
-        None
+    format: str | None = option("NAME", "lanl, syslog, sacct, backblaze, ...; detected by default.")
+    column: list[str] | None = option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable.")
+    mapping: Path | None = option("FILE.toml", "Columns, formats and units of a table.")
+    timezone: str | None = option("ZONE", "Time zone of times without one, such as America/Denver.")
+    nodeless: str | None = option("WHAT", "Records without node and scope: count as system or node, or ignore.")
+    observed: str | None = option("FROM/TO", "Observation window; TO is excluded.")
+    population: Path | None = option("FILE", "All nodes, failed or not, and when each entered and left.")
+    n_nodes: int | None = option("N", "Number of all nodes, where no table lists them.", min=1)
+    failures: str | None = option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")
+    unit: str | None = option("UNIT", "Unit of durations that are plain numbers: minutes, days.")
+    rules: Path | None = option("FILE.toml", "What counts as a failure in a raw log.")
+    year: int | None = option("YEAR", "Year of the first line, where times have none.")
+    ends: str | None = option("node|job", "What a failure in a system log stops; node by default.")
+    max_size: str | None = option("SIZE", "Largest size of the input, such as 32GB.")
+    strict: bool = flag("--strict", "Stop at the first row that cannot be used.")
+    where: list[str] | None = option(
+        "COLUMN=VALUE",
+        "Take only this part, such as system=20, or all but this: cause!=network. Repeatable: one column twice "
+        "means either value, or neither; an empty value means missing.",
     )
-    n_nodes: Annotated[int | None, option("N", "Number of all nodes, where no table lists them.", min=1)] = None
-    failures: Annotated[str | None, option("COLUMN=A,B", "Rows of a table that are failures: Level=ERROR,FATAL.")] = (
-        None
-    )
-    unit: Annotated[str | None, option("UNIT", "Unit of durations that are plain numbers: minutes, days.")] = None
-    rules: Annotated[Path | None, option("FILE.toml", "What counts as a failure in a raw log.")] = None
-    year: Annotated[int | None, option("YEAR", "Year of the first line, where times have none.")] = None
-    ends: Annotated[str | None, option("node|job", "What a failure in a system log stops; node by default.")] = None
-    max_size: Annotated[str | None, option("SIZE", "Largest size of the input, such as 32GB.")] = None
-    strict: Annotated[bool, flag("--strict", "Stop at the first row that cannot be used.")] = False
-    where: Annotated[
-        list[str] | None,
-        option(
-            "COLUMN=VALUE",
-            "Take only this part, such as system=20, or all but this: cause!=network. Repeatable: one column twice "
-            "means either value, or neither; an empty value means missing.",
-        ),
-    ] = None
-    since: Annotated[str | None, option("DATE", "Observe from here on.")] = None
-    until: Annotated[str | None, option("DATE", "Observe up to here.")] = None
+    since: str | None = option("DATE", "Observe from here on.")
+    until: str | None = option("DATE", "Observe up to here.")
 
     @property
     def cut(self) -> bool:
@@ -172,21 +163,12 @@ At = Annotated[str, option("now|long-run", "The fleet as it is now, or in the lo
 class PartReading(Reading):
     """A log of which one period is used."""
 
-    period: Annotated[
-        str | None,
-        option("stable|all|FROM/TO", "Part of the log used; stable by default, all for backtest and forecast."),
-    ] = None
+    period: str | None = option(
+        "stable|all|FROM/TO", "Part of the log used; stable by default, all for backtest and forecast."
+    )
 
     def span(self, otherwise: str = "stable") -> str | tuple[str, str]:
-        """What ``--period`` asks for, as `relfit.fleet_model` takes it.
-
-        Examples
-        --------
-        >>> PeriodReading(log="white").span(), PeriodReading(log="white", since="2003").span()
-        ('stable', 'all')
-        >>> PeriodReading(log="white", period="2003-04-01/2004-10-01").span()
-        ('2003-04-01', '2004-10-01')
-        """
+        """What ``--period`` asks for, as `relfit.fleet_model` takes it."""
         if self.period is None:
             return "all" if self.cut else otherwise
         since, sign, until = (text.strip() for text in self.period.partition("/"))
@@ -203,22 +185,20 @@ class PartReading(Reading):
 class PastReading(PartReading):
     """A log of which all is used by default: predictions of now weigh its past themselves."""
 
-    period: Annotated[
-        str | None,
-        option("stable|all|FROM/TO", "Part of the log used: all by default, the stable one for long-run rates."),
-    ] = None
+    period: str | None = option(
+        "stable|all|FROM/TO", "Part of the log used: all by default, the stable one for long-run rates."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class PeriodReading(PartReading):
     """A log of which times to failure in one period are used."""
 
-    first: Annotated[
-        str,
-        option(
-            "known|always|never", "Time before a first failure: from the node's age if known, from age 0, or omitted."
-        ),
-    ] = "known"
+    first: str = option(
+        "known|always|never",
+        "Time before a first failure: from the node's age if known, from age 0, or omitted.",
+        "known",
+    )
 
     def __post_init__(self) -> None:
         checked.choice("--first", self.first, ("known", "always", "never"))
@@ -231,49 +211,30 @@ class PeriodReading(PartReading):
 Details = Annotated[bool, flag("--details", "Print details and tables, too.")]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Output:
-    """How to show what was computed."""
-
-    json: Json = False
-    out: Annotated[
-        Path | None, out("PLACE", "Write a table (.csv, .parquet, .json), or all to a folder.", parser=checked.place)
-    ] = None
-    plot: Annotated[
-        Path | None,
-        option(
-            "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=checked.place
-        ),
-    ] = None
-
-
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the dataclasses among its parameters.
-
-    A parameter of a dataclass type stands for the fields of that class, each an option of its own on the command line;
-    the command gets the filled-in instance.
-    """
+    """A command with its options: a parameter of a dataclass type stands for its fields, each an option of its own."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, type] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        if not is_dataclass(hints[name]):
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
-            continue
-        groups[name] = hints[name]
-        own = get_type_hints(hints[name], include_extras=True)
-        for field in fields(hints[name]):
-            one = inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, annotation=own[field.name])
-            parameters.append(one if field.default is MISSING else one.replace(default=field.default))
-
-    times = [parameter.name for parameter in parameters if _metavar(parameter.annotation) == "TIME"]
+        kind, default = hints[name], parameter.default
+        if is_dataclass(kind):
+            groups[name], own = hints[name], get_type_hints(kind, include_extras=True)
+            parameters += [_parameter(one.name, own[one.name], one) for one in fields(kind)]
+        else:
+            parameters.append(_parameter(name, kind, default if isinstance(default, Field) else field(default=default)))
+    times = [one.name for one in parameters if one.annotation.__metadata__[-1].metavar == "TIME"]
+    # a level that may be None is checked with the settings that have it otherwise
+    shares = [one.name for one in parameters if one.name in _SHARES and one.annotation.__origin__ is float]
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
         for name in times:
             checked.check_time(f"--{name.replace('_', '-')}", values[name])
+        for name in shares:
+            checked.probability(f"--{name}", values[name])
         for name, kind in groups.items():
-            values[name] = kind(**{field.name: values.pop(field.name) for field in fields(kind)})
+            values[name] = kind(**{one.name: values.pop(one.name) for one in fields(kind)})
         command(**values)
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -281,6 +242,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _metavar(annotation: object) -> str | None:
-    """Of the option that a parameter is."""
-    return next((m.metavar for m in getattr(annotation, "__metadata__", ()) if hasattr(m, "metavar")), None)
+def _parameter(name: str, kind: Any, declared: Field[object]) -> inspect.Parameter:
+    """A parameter as typer takes it, with the option that its default or its annotation declares."""
+    options = (one.metadata.get("option") for one in (declared, *getattr(kind, "__metadata__", ())))
+    annotation = Annotated[kind, next(filter(None, options))]
+    default = inspect.Parameter.empty if declared.default is MISSING else declared.default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)

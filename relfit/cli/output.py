@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError, DataError, RelfitError
 from relfit.base.writing import check_writable, complete, guarded_table
+from relfit.cli import option_values
+from relfit.cli import options as opt
 from relfit.cli.screen import table as table
 from relfit.cli.screen import wrapped
 
@@ -20,10 +22,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from relfit.cli.options import Output
     from relfit.fleet import ChosenPeriod
 
-Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``  # a name, and what draws into ``ax``
+Picture = tuple[str, Callable[..., Any]]  # a name, and what draws into ``ax``
 ENDINGS = (".png", ".svg", ".pdf")
 _SIZE = (5.6, 3.9)
 _DPI = 150
@@ -34,22 +35,18 @@ _ROWS = 12
 _COLUMNS = 14  # that a terminal can show
 
 
-# ------------------------------------------------------------------------ text
-
-
 def print_lines(lines: Iterable[str], *, wrap: bool = True) -> None:
     """Print lines to stdout, wrapped to the screen or to be copied; what could steer a terminal is escaped."""
     for line in lines:
-        clean = line if line.isprintable() else "".join(map(_visible, line))
+        clean = visible(line)
         for part in wrapped(clean.rstrip()) if wrap else [clean]:
             sys.stdout.write(part + "\n")
 
 
-def _visible(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode("ascii")
-
-
-# ------------------------------------------------------------------------ JSON
+def visible(line: str) -> str:
+    """A line with what could steer a terminal written out."""
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
+    return line if line.isprintable() else "".join(escaped)
 
 
 def print_json(document: Mapping[str, object], *, unit: str | None = "hours") -> None:
@@ -65,9 +62,6 @@ def _text(document: Mapping[str, object]) -> str:
     return "{\n" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v, allow_nan=False)}" for k, v in ready.items()) + "\n}\n"
 
 
-# ----------------------------------------------------------------------- files
-
-
 def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS, folder: bool = False) -> None:
     """Reject, before any work, a file of another ending, or one that could not be written."""
     if path is None:
@@ -75,25 +69,54 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS,
     if path.suffix.lower() not in endings:
         remedy = f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}"
         raise ArgumentError(f"--out {path} does not end in {' or '.join(endings)}", remedy=remedy)
+    _check_file("--out", path)
+
+
+def _check_file(option: str, path: Path) -> None:
     if not path.parent.is_dir():
-        raise ArgumentError(f"--out {path}: there is no folder {path.parent}", remedy="create it first")
+        raise ArgumentError(f"{option} {path}: there is no folder {path.parent}", remedy="create it first")
     if path.is_dir():
-        raise ArgumentError(f"--out {path} is a folder", remedy="name a file")
+        raise ArgumentError(f"{option} {path} is a folder", remedy="name a file")
     check_writable(path)
 
 
-def check_output(to: Output) -> None:
-    """Reject, before any work, places that cannot be written to."""
-    if to.out is None or not to.out.is_dir():
-        check_destination(to.out, folder=True)
-    check_place(to.plot)
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """How to show what was computed; places that cannot be written to are rejected before any work."""
+
+    json: opt.Json = False
+    out: Path | None = opt.out(
+        "PLACE", "Write a table (.csv, .parquet, .json), or all to a folder.", parser=option_values.place
+    )
+    plot: Path | None = opt.option(
+        "PLACE", "Draw the figures: on one sheet (.png, .svg, .pdf) or each into a folder.", parser=option_values.place
+    )
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Reject places that cannot be written to."""
+        if self.out is None or not self.out.is_dir():
+            check_destination(self.out, folder=True)
+        if self.plot is not None and self.plot.is_dir():
+            check_writable(self.plot / "figure.png")
+        elif self.plot is not None:
+            if self.plot.suffix.lower() not in ENDINGS:
+                what = f"--plot {self.plot} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
+                raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
+            _check_file("--plot", self.plot)
+
+
+class UncheckedOutput(Output):
+    """An output whose places the command checks, once it knows what it writes."""
+
+    def __post_init__(self) -> None:
+        pass
 
 
 def write_results(to: Output, tables: dict[str, pd.DataFrame], main: str, pictures: Sequence[Picture]) -> list[str]:
-    """Write one table to a file, or all to a folder, and the figures; an empty line and lines that say where they are.
-
-    Nothing is written, and no line returned, where `to` names no place.
-    """
+    """Write one table to a file, or all to a folder, and the figures; an empty line and where they are, if anywhere."""
     written = told(to.out)
     if to.out is not None and to.out.is_dir():
         for name, frame in tables.items():
@@ -139,24 +162,6 @@ def write_document(document: dict[str, object], path: Path) -> None:
         part.write_text(_text(document), encoding="utf-8")
 
 
-# --------------------------------------------------------------------- figures
-
-
-def check_place(path: Path | None) -> None:
-    """Reject, before any work, a place where no figures could be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        check_writable(path / "figure.png")
-        return
-    if path.suffix.lower() not in ENDINGS:
-        what = f"--plot {path} is neither a folder nor a file that ends in {' or '.join(ENDINGS)}"
-        raise ArgumentError(what, remedy="name a folder that exists or ends in /, or a file")
-    if not path.parent.is_dir():
-        raise ArgumentError(f"--plot {path}: there is no folder {path.parent}", remedy="create it first")
-    check_writable(path)
-
-
 def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
     """Write the figures; lines that say where they are."""
     if not pictures:
@@ -169,7 +174,7 @@ def write_figures(pictures: Sequence[Picture], path: Path) -> list[str]:
     return [f"figures written to {path}: {', '.join(f'{name}.png' for name, _ in pictures)}"]
 
 
-def _write_sheet(draws: Sequence[Callable[..., Any]], path: Path) -> None:
+def _write_sheet(draws: Sequence[Callable[..., object]], path: Path) -> None:
     """Write figures side by side, at most two in a row."""
     from matplotlib.figure import Figure
 
@@ -177,12 +182,17 @@ def _write_sheet(draws: Sequence[Callable[..., Any]], path: Path) -> None:
 
     columns = min(len(draws), 2)
     rows = -(-len(draws) // columns)
-    with look():
+    kind = path.suffix.lower()[1:]
+    # the same figures are the same file
+    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
+    with look(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         sheet = Figure(figsize=(_SIZE[0] * columns, _SIZE[1] * rows), layout="constrained")
         for number, draw in enumerate(draws, start=1):
             draw(ax=sheet.add_subplot(rows, columns, number))
         _wrap_titles(sheet)
-        _save(sheet, path)
+        with complete(path) as part:
+            sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
 
 
 def _wrap_titles(sheet: Figure) -> None:
@@ -192,25 +202,11 @@ def _wrap_titles(sheet: Figure) -> None:
     layout = sheet.get_layout_engine()
     if layout is None:
         return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        layout.execute(sheet)  # places the axes, as drawing all of the sheet would, in half its time
+    layout.execute(sheet)  # places the axes, as drawing all of the sheet would, in half its time
     for ax in sheet.axes:
         said = ax.get_title(loc="left")
         if said:
             style.title(ax, " ".join(said.split("\n")))
-
-
-def _save(sheet: Figure, path: Path) -> None:
-    kind = path.suffix.lower()[1:]
-    # the same figures are the same file
-    metadata = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
-    with complete(path) as part, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        sheet.savefig(part, format=kind, dpi=_DPI, metadata=metadata)
-
-
-# --------------------------------------------------------------------- answers
 
 
 @dataclass
@@ -284,14 +280,7 @@ class Answers:
 
 
 def node_names(nodes: pd.DataFrame, systems: Sequence[str]) -> list[str]:
-    """Names of nodes; where there are several systems, each with its own.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> node_names(pd.DataFrame({"system": ["a", "b"], "node": ["0", "0"]}), ["a", "b"])
-    ['0 of system a', '0 of system b']
-    """
+    """Names of nodes; where there are several systems, each with its own."""
     if len(systems) == 1:
         return [str(name) for name in nodes["node"]]
     return [f"{name} of system {system}" for system, name in zip(nodes["system"], nodes["node"], strict=True)]

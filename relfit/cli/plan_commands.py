@@ -7,8 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
@@ -24,7 +22,7 @@ _STRATEGIES = "Strategies (yield as a share of the nodes; break even in nodes)"
 
 Params = Annotated[
     Path | None,
-    typer.Argument(metavar="[PARAMS]", help="Parameters, as relfit calibrate writes them (.toml or .json)."),
+    opt.argument("[PARAMS]", "Parameters, as relfit calibrate writes them (.toml or .json)."),
 ]
 NodeMtbf = Annotated[
     str | None, opt.option("TIME", "Mean time between failures of one node, such as 20000h, 2%AFR or 500FIT.")
@@ -36,13 +34,13 @@ class DrawOptions:
     """How uncertain parameters become limits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=100_000)] = 1000
+    draws: int = opt.option("N", "Number of draws of uncertain parameters.", 1000, min=2, max=100_000)
     seed: opt.Seed = 0
 
     @property
     def common(self) -> dict[str, Any]:
         """Arguments of the planners."""
-        return {"n_draws": self.draws, "level": checked.probability("--level", self.level), "rng": self.seed}
+        return {"n_draws": self.draws, "level": self.level, "rng": self.seed}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,21 +49,14 @@ class Failing:
 
     params: Params = None
     mtbf: NodeMtbf = None
-    nodes: Annotated[int | None, opt.option("N", "Nodes; by default those of PARAMS.")] = None
-    events: Annotated[float | None, opt.option("N", "Number of failures behind --mtbf, for intervals.")] = None
-    save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint (required).")] = None
-    restore: Annotated[str, opt.option("TIME", "Time to restore a checkpoint.")] = "0h"
-    restart: Annotated[str, opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.")] = (
-        "0h"
+    nodes: int | None = opt.option("N", "Nodes; by default those of PARAMS.")
+    events: float | None = opt.option("N", "Number of failures behind --mtbf, for intervals.")
+    save: str | None = opt.option("TIME", "Time to write a checkpoint (required).")
+    restore: str = opt.option("TIME", "Time to restore a checkpoint.", "0h")
+    restart: str = opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.", "0h")
+    repair: str | None = opt.option(
+        "TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."
     )
-    repair: Annotated[
-        str | None,
-        opt.option("TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."),
-    ] = None
-
-    def source(self) -> Any:
-        """The parameters, or the mean time between failures."""
-        return rate_source(self.params, self.mtbf)
 
     @property
     def costs(self) -> tuple[str, str, str]:
@@ -109,38 +100,25 @@ def needed(option: str, value: str | None) -> str:
 def checkpoint(  # noqa: PLR0913 - one argument per option
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
-    checkpoint_every: Annotated[
-        str | None, opt.option("TIME", "Show the loss with this checkpoint interval, too.")
-    ] = None,
-    unexposed: Annotated[
-        bool, opt.flag("--unexposed", "No failures while a checkpoint is written or restored.")
-    ] = False,
-    slowed: Annotated[
-        float, opt.option("P", "Share of speed lost while a checkpoint is written; 1 stops the work.")
-    ] = 1.0,
-    global_save: Annotated[str | None, opt.option("TIME", "Two levels: time to write a global checkpoint.")] = None,
-    global_restore: Annotated[
-        str | None, opt.option("TIME", "Two levels: time to restore a global checkpoint.")
-    ] = None,
-    share_global: Annotated[float | None, opt.option("P", "Share of failures that need the global checkpoint.")] = None,
-    shape: Annotated[float | None, opt.option("X", "Weibull shape of the times between failures of the job.")] = None,
-    by_family: Annotated[
-        bool, opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates.")
-    ] = False,
-    age: Annotated[
-        str | None, opt.option("TIME", "Age of all nodes at every restart; by default they continue to age.")
-    ] = None,
-    work: Annotated[str | None, opt.option("TIME", "Work of the job, for its expected time.")] = None,
-    robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.")] = "mean",
-    sizes: Annotated[str | None, opt.option("N,N", "A table for jobs of these sizes, such as 1,16,64.")] = None,
+    checkpoint_every: str | None = opt.option("TIME", "Show the loss with this checkpoint interval, too."),
+    unexposed: bool = opt.flag("--unexposed", "No failures while a checkpoint is written or restored."),
+    slowed: float = opt.option("P", "Share of speed lost while a checkpoint is written; 1 stops the work.", 1.0),
+    global_save: str | None = opt.option("TIME", "Two levels: time to write a global checkpoint."),
+    global_restore: str | None = opt.option("TIME", "Two levels: time to restore a global checkpoint."),
+    share_global: float | None = opt.option("P", "Share of failures that need the global checkpoint."),
+    shape: float | None = opt.option("X", "Weibull shape of the times between failures of the job."),
+    by_family: bool = opt.flag("--by-family", "Plan with the distribution in PARAMS instead of its rates."),
+    age: str | None = opt.option("TIME", "Age of all nodes at every restart; by default they continue to age."),
+    work: str | None = opt.option("TIME", "Work of the job, for its expected time."),
+    robust: str = opt.option("mean|P", "Robust plan by the mean or a quantile of the waste.", "mean"),
+    sizes: str | None = opt.option("N,N", "A table for jobs of these sizes, such as 1,16,64."),
 ) -> None:
     """The checkpoint interval and its cost.
 
     --out writes one row per rule with its checkpoint interval and its waste; with --sizes one row per size, in seconds.
     """
-    output.check_output(to)
     checked.without_effect({"--age": age}, "--by-family", by_family)
     if checkpoint_every is not None:
         checked.duration("--checkpoint-every", checkpoint_every, positive=True)
@@ -149,27 +127,23 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
         unfit |= {"--work": work, "--checkpoint-every": checkpoint_every, "--plot": to.plot}
         unfit["--robust"] = robust != "mean"
         checked.none_of(unfit, "--sizes", "leave one of them out")
-        source = _ageing(failing.source(), by_family, age)
+        source = rate_source(failing.params, failing.mtbf)
+        source = rf.planning.AgeingNodes(source, age) if by_family else source
         jobs = _numbers("--sizes", sizes)
         costs = failing.checkpoint(None, unexposed, slowed)
         more = {**draws.common, "events": failing.events, "repair": failing.repair}
         _show_sizes(rf.planning.checkpoint_table(source, costs, jobs, failing.restart, **more), to)
         return
     costs, restart = failing.checkpoint(checkpoint_every, unexposed, slowed), failing.restart
-    source, more = failing.source(), {**failing.common, **draws.common}
+    source, more = rate_source(failing.params, failing.mtbf), {**failing.common, **draws.common}
     notes = _notes(source, "checkpoint")
     if shape is not None:
         source, wait = _weibull(source, failing, shape)
         more |= {"nodes": None, "events": None, "repair": wait}
     more |= {"global_saves": _global_saves(global_save, global_restore, share_global), "work": work}
-    source = _ageing(source, by_family, age)
+    source = rf.planning.AgeingNodes(source, age) if by_family else source
     plan = rf.planning.plan_checkpoints(source, costs, restart, robust=quantile_or_mean(robust), **more)
     show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
-
-
-def _ageing(source: object, by_family: bool, age: str | None) -> Any:
-    """The source of failures, by the distribution that was fitted where that is asked for."""
-    return rf.planning.AgeingNodes(source, age) if by_family else source
 
 
 def _global_saves(save: str | None, restore: str | None, part: float | None) -> rf.planning.GlobalSaves | None:
@@ -191,7 +165,7 @@ def _numbers(option: str, text: str) -> list[int]:
         raise ArgumentError(f"{option} {text!r} is not a list of numbers", remedy=f"write {option} 1,16,64") from None
 
 
-def _show_sizes(plans: rf.planning.CheckpointTable, to: opt.Output) -> None:
+def _show_sizes(plans: rf.planning.CheckpointTable, to: output.Output) -> None:
     """The best interval of jobs of several sizes."""
     written = output.write_results(to, {"plan": plans.table}, "plan", [])
     if to.json:
@@ -216,29 +190,28 @@ def quantile_or_mean(text: str) -> str | float:
 def migration(
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
-    migration: Annotated[str | None, opt.option("TIME", "Time to migrate (required).")] = None,
-    recall: Annotated[float | None, opt.option("P", "Share of the failures that are predicted.")] = None,
-    precision: Annotated[float | None, opt.option("P", "Share of the predictions that are true.")] = None,
-    lead: Annotated[str | None, opt.option("TIME", "Time from the prediction to the failure.")] = None,
-    risk: Annotated[float, opt.option("P", "Probability of running out of spare nodes.")] = 1e-4,
-    spares: Annotated[int | None, opt.option("N", "Number of spares, instead of --risk.")] = None,
-    sequential: Annotated[bool, opt.flag("--sequential", "Every node has its own job.")] = False,
-    share_sequential: Annotated[float, opt.option("P", "Share of the jobs that have one node.")] = 0.25,
+    migration: str | None = opt.option("TIME", "Time to migrate (required)."),
+    recall: float | None = opt.option("P", "Share of the failures that are predicted."),
+    precision: float | None = opt.option("P", "Share of the predictions that are true."),
+    lead: str | None = opt.option("TIME", "Time from the prediction to the failure."),
+    risk: float = opt.option("P", "Probability of running out of spare nodes.", 1e-4),
+    spares: int | None = opt.option("N", "Number of spares, instead of --risk."),
+    sequential: bool = opt.flag("--sequential", "Every node has its own job."),
+    share_sequential: float = opt.option("P", "Share of the jobs that have one node.", 0.25),
 ) -> None:
     """Whether migration on predictions pays.
 
     Without --recall and --precision, it says how good predictions must be for migration to pay.
     --out writes one row per size of job.
     """
-    output.check_output(to)
     costs = failing.costs
     checked.without_effect({"--lead": lead}, "--recall and --precision", recall is not None and precision is not None)
     checked.without_effect({"--risk": risk != 1e-4}, "no --spares", spares is None)
     checked.without_effect({"--share-sequential": share_sequential != 0.25}, "no --sequential", not sequential)
     scenario = rf.planning.Scenario(*costs, needed("--migration", migration))
-    source, predictor = failing.source(), rf.planning.Predictor(recall, precision, lead)
+    source, predictor = rate_source(failing.params, failing.mtbf), rf.planning.Predictor(recall, precision, lead)
     more = {"risk": risk, "spares": spares, "mix": 1.0 if sequential else share_sequential, **failing.common}
     plan = rf.planning.plan_migration(source, scenario, predictor, **more, **draws.common)
     show_plan(plan, _SIZES, [("yield", partial(rf.plot, plan))], to, _notes(source, "migration"), details=details)
@@ -247,19 +220,19 @@ def migration(
 def replication(
     failing: Failing,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
-    replicas: Annotated[int, opt.option("N", "Largest number of copies of a process.", max=64)] = 3,
-    overhead: Annotated[float, opt.option("P", "Share of speed lost to synchronization of the copies.")] = 0.0,
+    replicas: int = opt.option("N", "Largest number of copies of a process.", 3, max=64),
+    overhead: float = opt.option("P", "Share of speed lost to synchronization of the copies.", 0.0),
 ) -> None:
     """Whether replicating processes pays.
 
     --out writes one row per strategy.
     """
-    output.check_output(to)
-    source, costs, more = failing.source(), failing.checkpoint(), {**failing.common, **draws.common}
+    source, more = rate_source(failing.params, failing.mtbf), {**failing.common, **draws.common}
     more |= {"most_replicas": replicas, "overhead": overhead}
-    plan, notes = rf.planning.plan_replication(source, costs, failing.restart, **more), _notes(source, "replication")
+    plan = rf.planning.plan_replication(source, failing.checkpoint(), failing.restart, **more)
+    notes = _notes(source, "replication")
     show_plan(plan, _STRATEGIES, [("yield", partial(rf.plot, plan))], to, notes, details=details)
 
 
@@ -291,7 +264,7 @@ def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float
 
 
 def show_plan(
-    plan: Plan, title: str, pictures: list[output.Picture], to: opt.Output, notes: tuple[str, ...], *, details: bool
+    plan: Plan, title: str, pictures: list[output.Picture], to: output.Output, notes: tuple[str, ...], *, details: bool
 ) -> None:
     """Print a plan, its table under a title if details are asked for, and write it."""
     table = plan.to_frame()
@@ -322,14 +295,14 @@ def _brief(note: str) -> str:
 
 
 def spares(
-    to: opt.Output,
+    to: output.Output,
     params: Params = None,
     mtbf: NodeMtbf = None,
-    mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair; that of PARAMS by default.")] = None,
-    job: Annotated[int | None, opt.option("N", "Nodes of the job, without the spares (required).", min=1)] = None,
-    blocking: Annotated[float, opt.option("P", "Share of the time that the job may wait for a node.")] = 0.01,
+    mttr: str | None = opt.option("TIME", "Mean time to repair; that of PARAMS by default."),
+    job: int | None = opt.option("N", "Nodes of the job, without the spares (required).", min=1),
+    blocking: float = opt.option("P", "Share of the time that the job may wait for a node.", 0.01),
     level: opt.Level = 0.95,
-    draws: Annotated[int, opt.option("N", "Number of draws of uncertain parameters.", min=2, max=10_000)] = 200,
+    draws: int = opt.option("N", "Number of draws of uncertain parameters.", 200, min=2, max=10_000),
     seed: opt.Seed = 0,
     details: opt.Details = False,
 ) -> None:
@@ -337,10 +310,8 @@ def spares(
 
     --out writes one row per number of spares.
     """
-    output.check_output(to)
     if job is None:
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
     source, limit = rate_source(params, mtbf), checked.probability("--blocking", blocking)
-    level = checked.probability("--level", level)
     plan = rf.planning.plan_spares(source, job, limit, repair=mttr, n_draws=draws, level=level, rng=seed)
     show_plan(plan, "Share of the time that the job waits, by number of spares", [], to, (), details=details)

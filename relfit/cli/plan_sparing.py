@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
@@ -52,36 +50,26 @@ _YEARS: dict[str, Any] = {"min": 0.001, "max": 100_000.0}  # to simulate
 class ClusterOptions:
     """The cluster and its recovery, over what the table [cluster] of the parameter file says."""
 
-    zones: Annotated[int | None, opt.option("N", "Sparing zones.")] = None
-    racks: Annotated[int | None, opt.option("N", "Racks per zone.", max=100_000)] = None
-    trays: Annotated[int | None, opt.option("N", "Trays per rack.", max=100_000)] = None
-    gpus: Annotated[int | None, opt.option("N", "GPUs per tray.")] = None
-    group: Annotated[int | None, opt.option("N", "GPUs that must be placed in one zone.")] = None
-    partial_groups: Annotated[
-        bool | None, opt.flag("--partial-groups", "Allow the last block of a group to be partly filled.")
-    ] = None
-    block: Annotated[
-        list[int] | None,
-        opt.option("N", "Choose from these block sizes only, in GPUs. Repeatable."),
-    ] = None
-    working: Annotated[
-        list[int] | None,
-        opt.option("N", "Working GPUs of each --block; all by default. Repeatable."),
-    ] = None
-    spare_blocks: Annotated[int | None, opt.option("N", "Spare blocks per zone; the best number by default.")] = None
-    checkpoint_every: Annotated[str | None, opt.option("TIME", "Work between checkpoints; best by default.")] = None
-    save: Annotated[str | None, opt.option("TIME", "Time to write a checkpoint.")] = None
-    detection: Annotated[str | None, opt.option("TIME", "Time to notice a failure.")] = None
-    restart: Annotated[str | None, opt.option("TIME", "Time to find spares, load the state and restart.")] = None
-    loss_limit: Annotated[
-        int | None, opt.option("N", "Continue with up to this many blocks missing.", max=1_000_000)
-    ] = None
-    disturbed: Annotated[bool | None, opt.flag("--disturbed", "A failure during recovery restarts the recovery.")] = (
-        None
+    zones: int | None = opt.option("N", "Sparing zones.")
+    racks: int | None = opt.option("N", "Racks per zone.", max=100_000)
+    trays: int | None = opt.option("N", "Trays per rack.", max=100_000)
+    gpus: int | None = opt.option("N", "GPUs per tray.")
+    group: int | None = opt.option("N", "GPUs that must be placed in one zone.")
+    partial_groups: bool | None = opt.flag(
+        "--partial-groups", "Allow the last block of a group to be partly filled.", None
     )
-    alpha: Annotated[float | None, opt.option("X", "Exposed communication of tensor parallelism.")] = None
-    exposed: Annotated[float | None, opt.option("P", "Exposed communication, for power headroom.")] = None
-    idle_power: Annotated[float | None, opt.option("P", "Power of an idle tray, as a share of its limit.")] = None
+    block: list[int] | None = opt.option("N", "Choose from these block sizes only, in GPUs. Repeatable.")
+    working: list[int] | None = opt.option("N", "Working GPUs of each --block; all by default. Repeatable.")
+    spare_blocks: int | None = opt.option("N", "Spare blocks per zone; the best number by default.")
+    checkpoint_every: str | None = opt.option("TIME", "Work between checkpoints; best by default.")
+    save: str | None = opt.option("TIME", "Time to write a checkpoint.")
+    detection: str | None = opt.option("TIME", "Time to notice a failure.")
+    restart: str | None = opt.option("TIME", "Time to find spares, load the state and restart.")
+    loss_limit: int | None = opt.option("N", "Continue with up to this many blocks missing.", max=1_000_000)
+    disturbed: bool | None = opt.flag("--disturbed", "A failure during recovery restarts the recovery.", None)
+    alpha: float | None = opt.option("X", "Exposed communication of tensor parallelism.")
+    exposed: float | None = opt.option("P", "Exposed communication, for power headroom.")
+    idle_power: float | None = opt.option("P", "Power of an idle tray, as a share of its limit.")
 
     def table(self, file: PlanFile) -> ClusterTable:
         """The cluster of the file with the options over it."""
@@ -110,17 +98,10 @@ class ClusterOptions:
 class Devices:
     """How devices fail and are repaired."""
 
-    params: Annotated[
-        Path | None,
-        typer.Argument(metavar="[PARAMS]", help="Parameters (.toml or .json), which may hold a table [cluster]."),
-    ] = None
-    mtbf: Annotated[
-        str | None, opt.option("TIME", "Mean time between failures of a tray, such as 20000h, 2%AFR or 500FIT.")
-    ] = None
-    mtbf_rack: Annotated[
-        str | None, opt.option("TIME", "Mean time between failures of a rack as a whole; infinite by default.")
-    ] = None
-    mttr: Annotated[str | None, opt.option("TIME", "Mean time to repair.")] = None
+    params: Path | None = opt.argument("[PARAMS]", "Parameters (.toml or .json), which may hold a table [cluster].")
+    mtbf: str | None = opt.option("TIME", "Mean time between failures of a tray, such as 20000h, 2%AFR or 500FIT.")
+    mtbf_rack: str | None = opt.option("TIME", "Mean time between failures of a rack as a whole; infinite by default.")
+    mttr: str | None = opt.option("TIME", "Mean time to repair.")
 
     @property
     def by_hand(self) -> dict[str, str | None]:
@@ -182,22 +163,18 @@ def sparing(
     devices: Devices,
     cluster_options: ClusterOptions,
     draws: DrawOptions,
-    to: opt.Output,
+    to: output.Output,
     details: opt.Details = False,
-    blocking: Annotated[
-        float | None, opt.option("P", "Show the spare blocks for this blocking probability, too.")
-    ] = None,
-    simulate: Annotated[
-        float | None, opt.option("YEARS", "Simulate the plan for these years; each tray has its own repair.", **_YEARS)
-    ] = None,
-    robust: Annotated[str, opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.")] = "mean",
+    blocking: float | None = opt.option("P", "Show the spare blocks for this blocking probability, too."),
+    simulate: float | None = opt.option(
+        "YEARS", "Simulate the plan for these years; each tray has its own repair.", **_YEARS
+    ),
+    robust: str = opt.option("mean|P", "Robust plan by the mean or a quantile of goodput.", "mean"),
 ) -> None:
     """Which spares to keep, and the goodput.
 
     --out writes one row per strategy; into a folder, the decision map with its boundaries too.
     """
-    output.check_output(to)
-    level = checked.probability("--level", draws.level)
     checked.without_effect({"--working": cluster_options.working}, "--block", bool(cluster_options.block))
     quantile = None if robust == "mean" else float(quantile_or_mean(robust))
     planning = rf.planning
@@ -215,10 +192,16 @@ def sparing(
         shown.add("plan", plan)
         if drawn is not None and table.spare_blocks is None:
             sure = planning.plan_sparing(
-                cluster, (estimate, drawn), recovery, performance, strategies=strategies, level=level, robust=quantile
+                cluster,
+                (estimate, drawn),
+                recovery,
+                performance,
+                strategies=strategies,
+                level=draws.level,
+                robust=quantile,
             )
             shown.add("uncertainty", sure)
-            title = f"Given these data, at {100 * level:g} % (shares of 1, GPUs, seconds)"
+            title = f"Given these data, at {100 * draws.level:g} % (shares of 1, GPUs, seconds)"
             shown.lines += ["", title, *output.table(sure.to_frame())]
             shown.pictures.append(("spares", partial(rf.plot, sure)))
         if file.parameters is not None and (file.parameters.checks or file.parameters.failure is not None):
@@ -278,7 +261,7 @@ def _simulate(
     shown.pictures.append(("simulation", partial(rf.plot, run)))
 
 
-def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: opt.Output, details: bool) -> None:
+def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: output.Output, details: bool) -> None:
     import numpy as np
 
     table = shown.tables["plan"]

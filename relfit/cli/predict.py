@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, DataError
@@ -34,28 +34,20 @@ _FIGURES = ("reliability", "hazard", "mttf")
 class FleetOptions:
     """How nodes get their distributions and ages."""
 
-    age: Annotated[
-        list[str] | None,
-        opt.option("TIME", "Age of all nodes, such as 10days, or repeated for each node; from the log by default."),
-    ] = None
-    at: Annotated[
-        str | None, opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
-    ] = None
-    families: Annotated[
-        str | None, opt.option("A,B", "Fit each node separately with these; the model of the fleet by default.")
-    ] = None
-    family: Annotated[str, opt.option("NAME", "One distribution for all nodes, or best.")] = "best"
-    missing: Annotated[
-        str | None, opt.option("NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool).")
-    ] = None
+    age: list[str] | None = opt.option(
+        "TIME", "Age of all nodes, such as 10days, or repeated for each node; from the log by default."
+    )
+    at: str | None = opt.option("DATE|now|long-run", "Start of the job; now, the end of the log, by default.")
+    families: str | None = opt.option("A,B", "Fit each node separately with these; the model of the fleet by default.")
+    family: str = opt.option("NAME", "One distribution for all nodes, or best.", "best")
+    missing: str | None = opt.option(
+        "NAME", "Nodes without an estimate: pool, drop or error (a file of fits: no pool)."
+    )
 
     def system(
         self, reading: opt.PeriodReading, names: list[str] | None, steps: ProgressSteps, k: int | None = None
     ) -> tuple[rf.System, ChosenPeriod | None, list[str]]:
-        """The system of these nodes, from a file of fits or from a log; its period; which nodes are left out.
-
-        As many ages as `k` are those of the first k nodes, and the others are left out.
-        """
+        """System of these nodes (the first k for k ages) of a file of fits or a log; its period; nodes left out."""
         import numpy as np
 
         if self.missing is not None:
@@ -136,7 +128,7 @@ class Drawn:
     """Intervals from the uncertainty of the fits."""
 
     level: opt.Level = 0.95
-    draws: Annotated[int, opt.option("N", "Draws of the parameters behind the intervals.", min=2, max=100_000)] = 200
+    draws: int = opt.option("N", "Draws of the parameters behind the intervals.", 200, min=2, max=100_000)
     seed: opt.Seed = 0
 
     def notes(self, system: rf.System) -> list[str]:
@@ -155,33 +147,24 @@ def _in_repair(model: rf.fleet.FleetModel, systems: Sequence[str]) -> list[str]:
     return [f"{told} {'is' if len(names) == 1 else 'are'} in repair and left out."]
 
 
-# ----------------------------------------------------------------------- system
-
-
 def system(
     reading: opt.PeriodReading,
     fleet: FleetOptions,
     drawn: Drawn,
-    to: opt.Output,
-    nodes: Annotated[str | None, opt.option("A,B,C", "These nodes, in this order; all by default.")] = None,
-    k: Annotated[int | None, opt.option("K", "Only the first K nodes.")] = None,
-    best: Annotated[bool, opt.flag("--best", "Most reliable nodes first.")] = False,
-    any_nodes: Annotated[
-        bool, opt.flag("--any", "Average over any K nodes, instead of the first K; see --placement.")
-    ] = False,
-    placement: Annotated[
-        str | None, opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random.")
-    ] = None,
-    horizon: Annotated[list[str] | None, opt.option("TIME", "Show reliability at 24h, ... Repeatable.")] = None,
-    tolerate: Annotated[int, opt.option("S", "Nodes that may fail; none are replaced.")] = 0,
+    to: output.Output,
+    nodes: str | None = opt.option("A,B,C", "These nodes, in this order; all by default."),
+    k: int | None = opt.option("K", "Only the first K nodes."),
+    best: bool = opt.flag("--best", "Most reliable nodes first."),
+    any_nodes: bool = opt.flag("--any", "Average over any K nodes, instead of the first K; see --placement."),
+    placement: str | None = opt.option("NAME", "Nodes of --any: packed (consecutive, the default), spread or random."),
+    horizon: list[str] | None = opt.option("TIME", "Show reliability at 24h, ... Repeatable."),
+    tolerate: int = opt.option("S", "Nodes that may fail; none are replaced.", 0),
     details: opt.Details = False,
 ) -> None:
     """Reliability of jobs on 1 to K nodes.
 
     LOG may also be what relfit fit --out wrote. --out writes one row per number of nodes.
     """
-    output.check_output(to)
-    checked.probability("--level", drawn.level)
     times = [checked.duration("--horizon", text) for text in horizon or ["24h"]]
     if any_nodes:
         checked.none_of({"--nodes": nodes, "--best": best, "--tolerate": tolerate}, "--any", "take one of them out")
@@ -251,7 +234,7 @@ def _any(
     reading: opt.PeriodReading,
     fleet: FleetOptions,
     drawn: Drawn,
-    to: opt.Output,
+    to: output.Output,
     k: int,
     times: list[float],
     placement: str,

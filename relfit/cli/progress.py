@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import sys
 import threading
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress
 
 _PATIENCE = 1.0  # seconds
 
 
 class ProgressSteps:
-    """Named steps of a command, shown as a bar once the whole takes longer than a second.
-
-    Examples
-    --------
-    >>> with ProgressSteps("reading", "fitting") as steps:
-    ...     steps.next()
-    """
+    """Named steps of a command, shown as a bar once the whole takes longer than a second."""
 
     def __init__(self, *names: str) -> None:
         self._names = names
         self._done = 0
         self._bar: Progress | None = None
-        self._task: TaskID | None = None
         self._lock = threading.Lock()
         self._timer: threading.Timer | None = None
 
@@ -41,18 +33,16 @@ class ProgressSteps:
         """Go on to the next step."""
         with self._lock:
             self._done = min(self._done + 1, len(self._names) - 1)
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done, description=self._names[self._done])
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=self._done, description=self._names[self._done])
 
     def say(self, what: str, share: float) -> None:
         """Say what is done just now, and how far the present step is (a share)."""
         with self._lock:
-            if self._bar is not None and self._task is not None:
-                self._bar.update(self._task, completed=self._done + share, description=what)
+            if self._bar is not None:
+                self._bar.update(self._bar.task_ids[0], completed=self._done + share, description=what)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._timer is not None:
             self._timer.cancel()
         with self._lock:
@@ -69,5 +59,5 @@ class ProgressSteps:
                 return
             parts = TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn()
             self._bar = Progress(*parts, console=Console(stderr=True), transient=True)
-            self._task = self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
+            self._bar.add_task(self._names[self._done], total=len(self._names), completed=self._done)
             self._bar.start()

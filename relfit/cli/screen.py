@@ -26,15 +26,7 @@ def width() -> int:
 
 
 def wrapped(line: str) -> list[str]:
-    """A line of prose in lines that fit; words are never cut, and what follows a label or a dash is indented.
-
-    Examples
-    --------
-    >>> wrapped("short")
-    ['short']
-    >>> len(wrapped("- " + "word " * 40)[1]) <= width()
-    True
-    """
+    """A line of prose in lines that fit; words are never cut, and what follows a label or a dash is indented."""
     room = width()
     if len(line) <= room:
         return [line]
@@ -46,15 +38,7 @@ def wrapped(line: str) -> list[str]:
 
 
 def heading(name: object) -> str:
-    """A column's name as words, with its unit.
-
-    Examples
-    --------
-    >>> heading("mtbf_hours"), heading("mtbf"), heading("best_by_aicc"), heading("hazard_24h")
-    ('MTBF hours', 'MTBF (h)', 'best by AICc', 'hazard 24h (1/h)')
-    >>> heading("hazard_ratio")
-    'hazard ratio'
-    """
+    """A column's name as words, with its unit."""
     of_time = str(name).startswith("hazard_") and "ratio" not in str(name)
     unit = " (1/h)" if of_time else " (h)" if _HOURS.fullmatch(str(name)) else ""
     words = str(name).replace("_", " ").split(" ")
@@ -62,26 +46,10 @@ def heading(name: object) -> str:
 
 
 def table(frame: pd.DataFrame, room: int | None = None) -> list[str]:
-    r"""Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
+    """Lines of a table with a heading, numbers to the right, limits in brackets behind their value.
 
     What is too wide for `room`, which is the screen's width by default, gets headings of several lines, then shorter
     texts, then loses columns from the right, and says so.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> wide = pd.DataFrame({"node": ["a", "b"], "mean": [1234.5678, float("nan")], "mean_low": [1.0, float("nan")],
-    ...                      "mean_high": [1500.0, float("nan")]})
-    >>> print("\n".join(table(wide)))
-    node  mean
-    ----  ---------------
-    a     1,235 (1-1,500)
-    b     -
-    >>> print("\n".join(table(pd.DataFrame({"failures_of_nodes": [1], "n": [2]}), room=12)))
-    failures
-    of nodes  n
-    --------  -
-           1  2
     """
     room = width() if room is None else room
     columns = _columns(frame)
@@ -174,18 +142,23 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
         if i in gone:
             continue
         values = frame.iloc[:, i]
-        cells = [(_p_cell if name == "p" or name.startswith("p_") else _cell)(value) for value in values.tolist()]
+        cells = [_cell(value, of_test=name == "p" or name.startswith("p_")) for value in values.tolist()]
         number = values.dtype.kind in "iuf" and i not in merged
         if i in merged:
             ends = [[_cell(value) for value in frame.iloc[:, j].tolist()] for j in merged[i]]
             rows = zip(cells, *ends, strict=True)
-            cells = [(_median if name == "median" else _with_limits)(*row) for row in rows]
+            cells = [_with_limits(name, *row) for row in rows]
         columns.append(_Column(heading(name), cells, number, not number and i not in merged))
     return columns
 
 
-def _with_limits(value: str, low: str, high: str) -> str:
-    """A value and its limits; what is only known to lie above or below something says so."""
+def _with_limits(name: str, value: str, low: str, high: str) -> str:
+    """A value and its limits; what is only known to lie above or below something says so.
+
+    Half of those observed have not failed where a median is infinite.
+    """
+    if name == "median" and value == "inf":
+        return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
     if low == "-" or high == "-":
         least, most = (f"above {low}", f"below {high}")
         only = "" if low == high else least if high == "-" else most
@@ -193,21 +166,12 @@ def _with_limits(value: str, low: str, high: str) -> str:
     return f"{value} ({low}-{high})"
 
 
-def _median(value: str, low: str, high: str) -> str:
-    """As `_with_limits`; half of those observed have not failed where it is infinite."""
-    if value != "inf":
-        return _with_limits(value, low, high)
-    return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
-
-
-def _p_cell(value: object) -> str:
-    """A p-value; what is below 0.0001 is no more than that."""
-    return "<0.0001" if isinstance(value, float) and 0.0 <= value < 1e-4 else _cell(value)
-
-
-def _cell(value: object) -> str:
+def _cell(value: object, of_test: bool = False) -> str:
+    """A value as text; a p-value, which is `of_test`, below 0.0001 is no more than that."""
     from relfit.base.results import json_ready
 
+    if of_test and isinstance(value, float) and 0.0 <= value < 1e-4:
+        return "<0.0001"
     simple = json_ready(value)
     if simple is None:
         return "inf" if isinstance(value, float) and math.isinf(value) and value > 0 else "-"

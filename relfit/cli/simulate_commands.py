@@ -21,25 +21,11 @@ from relfit.cli.stopping import STOPPED, default_signals
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.io.workloads import Workload
-    from relfit.simulation.batch import BatchConfig, BatchRun, BatchRuns, Saving
-    from relfit.simulation.training import TrainingSimulation
-
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
 _OUTPUTS = (
-    "total_training_time",
-    "etr",
-    "total_failures",
-    "random_failures",
-    "systematic_failures",
-    "auto_repairs",
-    "manual_repairs",
-    "host_selection_count",
-    "preemption_count",
-    "job_stall_count",
-    "servers_retired",
-    "avg_run",
+    *("total_training_time", "etr", "total_failures", "random_failures", "systematic_failures", "auto_repairs"),
+    *("manual_repairs", "host_selection_count", "preemption_count", "job_stall_count", "servers_retired", "avg_run"),
 )
 _NAMES = {
     "total_training_time": "total time (h)",
@@ -55,20 +41,14 @@ _MORE = "--details shows all outputs; --out FILE writes them."
 
 
 def batch(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="Machine, scheduler, failures and jobs: a .toml.")],
-    to: opt.Output,
-    jobs_out: Annotated[Path | None, opt.option("FILE", "Write a row per job (.csv, .parquet, .json).")] = None,
-    failures: Annotated[
-        Path | None, opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds.")
-    ] = None,
-    workload: Annotated[Path | None, opt.option("FILE", "List of jobs; that of CONFIG by default.")] = None,
-    runs: Annotated[int | None, opt.option("N", "Number of runs, each with different failures.", min=2)] = None,
-    resume: Annotated[
-        Path | None, opt.option("FILE", "Continue from FILE if it exists, and store the state in it.")
-    ] = None,
-    seed: Annotated[
-        int | None, opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0)
-    ] = None,
+    config: Annotated[Path, opt.argument("CONFIG", "Machine, scheduler, failures and jobs: a .toml.")],
+    to: output.Output,
+    jobs_out: Path | None = opt.option("FILE", "Write a row per job (.csv, .parquet, .json)."),
+    failures: Path | None = opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds."),
+    workload: Path | None = opt.option("FILE", "List of jobs; that of CONFIG by default."),
+    runs: int | None = opt.option("N", "Number of runs, each with different failures.", min=2),
+    resume: Path | None = opt.option("FILE", "Continue from FILE if it exists, and store the state in it."),
+    seed: int | None = opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0),
 ) -> None:
     """A queue of jobs on nodes that fail.
 
@@ -76,7 +56,6 @@ def batch(
     or on a signal writes no tables and ends with status 75: run the same command again, with --resume, until it ends
     with 0.
     """
-    output.check_output(to)
     output.check_destination(jobs_out)
     if runs is not None and (jobs_out is not None or resume is not None or to.plot is not None):
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
@@ -92,7 +71,9 @@ def batch(
         if to.plot is not None:
             system["keep"] = "nodes"
         jobs = settings.read_jobs(workload)
-        saving = _saving(system.pop("saving"), resume)
+        saving: rf.batch.Saving | None = system.pop("saving")
+        if resume is not None:  # to the file that it goes on from
+            saving = rf.batch.Saving(path=resume) if saving is None else saving.model_copy(update={"path": resume})
         if saving is not None:
             own = {"--failures": failures, "--workload": workload, "seed": system["rng"], "keep": system["keep"]}
             saving = saving.model_copy(update={"of": _simulated(settings, jobs, own)})
@@ -120,16 +101,7 @@ def batch(
     _show(run, to, notes, jobs_out)
 
 
-def _saving(saving: Saving | None, resume: Path | None) -> Saving | None:
-    """When and where the run saves itself: with ``--resume`` to the file that it goes on from."""
-    if resume is None:
-        return saving
-    if saving is not None:
-        return saving.model_copy(update={"path": resume})
-    return rf.batch.Saving(path=resume)
-
-
-def _simulated(settings: BatchConfig, jobs: Workload, own: dict[str, object]) -> dict[str, Any]:
+def _simulated(settings: rf.batch.BatchConfig, jobs: rf.workloads.Workload, own: dict[str, object]) -> dict[str, Any]:
     """What is simulated, for the file to go on from; places of files may change between two links of a chain."""
     from zlib import crc32
 
@@ -147,7 +119,9 @@ def _words(options: dict[str, object]) -> list[Any]:
     return [word for name, value in used.items() for word in ([name] if value is True else [name, value])]
 
 
-def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], again: list[object]) -> None:
+def _stopped(
+    run: rf.batch.BatchRun, saving: rf.batch.Saving, to: output.Output, notes: list[str], again: list[object]
+) -> None:
     """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
@@ -159,7 +133,9 @@ def _stopped(run: BatchRun, saving: Saving, to: opt.Output, notes: list[str], ag
     raise typer.Exit(STOPPED)
 
 
-def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None) -> None:
+def _show(run: rf.batch.BatchRun, to: output.Output, notes: list[str], jobs_out: Path | None) -> None:
+    import pandas as pd
+
     kinds = ["length", "width", *(["node_class"] if "node_class" in run.jobs else [])]
     tables = {f"by_{by}": run.by_class(by).reset_index() for by in kinds}
     pictures = [("states", partial(rf.plot, run))]
@@ -167,7 +143,8 @@ def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None
     if to.json:
         output.print_json({**run.to_dict(), "workload": notes})
         return
-    lines = [*run.findings, *notes, "", *output.table(_measures(run.summary))]
+    measures = pd.DataFrame({"measure": list(run.summary), "value": [float(value) for value in run.summary.values()]})
+    lines = [*run.findings, *notes, "", *output.table(_in_hours(measures))]
     for by in kinds[::2]:
         table = tables[f"by_{by}"][[by, *_CLASSES]]
         table = table.assign(**{name: table[name] / 3600.0 for name in _SECONDS})
@@ -175,14 +152,6 @@ def _show(run: BatchRun, to: opt.Output, notes: list[str], jobs_out: Path | None
     if jobs_out is not None:
         written.append(f"jobs written to {jobs_out}")
     output.print_lines([*lines, *written])
-
-
-def _measures(summary: dict[str, float]) -> pd.DataFrame:
-    """The summary as a table, times in hours."""
-    import pandas as pd
-
-    table = pd.DataFrame({"measure": list(summary), "value": list(summary.values())})
-    return _in_hours(table.astype({"value": float}))
 
 
 def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
@@ -196,7 +165,7 @@ def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([names.where(~seconds, names + " (h)"), numbers], axis=1)
 
 
-def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
+def _show_runs(runs: rf.batch.BatchRuns, to: output.Output) -> None:
     written = output.write_results(to, {"means": runs.to_frame(), "runs": runs.runs}, "means", [])
     if to.json:
         output.print_json(runs.to_dict())
@@ -205,27 +174,24 @@ def _show_runs(runs: BatchRuns, to: opt.Output) -> None:
 
 
 def training(
-    config: Annotated[
-        Path, typer.Argument(metavar="CONFIG", help="Cluster and job: .toml, or the .yaml or .json of AIReSim.")
-    ],
-    to: opt.Output,
-    runs: Annotated[int | None, opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1)] = None,
-    seed: Annotated[int | None, opt.option("N", "Random seed; that of CONFIG by default.", min=0)] = None,
-    program_semantics: Annotated[
-        bool, opt.flag("--program-semantics", "Behave as the published program where it differs from its paper.")
-    ] = False,
-    accuracy: Annotated[
-        float | None, opt.option("P", "Add runs until the mean training time has this relative error, such as 0.01.")
-    ] = None,
-    level: Annotated[float | None, opt.option("P", "Level of the intervals, between 0 and 1.")] = None,
-    trace: Annotated[Path | None, opt.option("FILE", "Write every change of state (.parquet or .csv).")] = None,
+    config: Annotated[Path, opt.argument("CONFIG", "Cluster and job: .toml, or the .yaml or .json of AIReSim.")],
+    to: output.Output,
+    runs: int | None = opt.option("N", "Runs; those of CONFIG, else 30, by default.", min=1),
+    seed: int | None = opt.option("N", "Random seed; that of CONFIG by default.", min=0),
+    program_semantics: bool = opt.flag(
+        "--program-semantics", "Behave as the published program where it differs from its paper."
+    ),
+    accuracy: float | None = opt.option(
+        "P", "Add runs until the mean training time has this relative error, such as 0.01."
+    ),
+    level: float | None = opt.option("P", "Level of the intervals, between 0 and 1."),
+    trace: Path | None = opt.option("FILE", "Write every change of state (.parquet or .csv)."),
     details: opt.Details = False,
 ) -> None:
     """A training job on servers that fail.
 
     --out writes one row per output; into a folder, one row per run too.
     """
-    output.check_output(to)
     output.check_destination(trace, (".parquet", ".csv"))
     if accuracy is not None and not 0.0 < accuracy < 1.0:
         raise ArgumentError(f"--accuracy is {accuracy:g}", remedy="give a share, as 0.01")
@@ -249,7 +215,7 @@ def training(
     output.print_lines([*findings, "", *table, _CURE if details else _MORE, *written])
 
 
-def _shown(result: TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
+def _shown(result: rf.training.TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
     """Some outputs; the total time in hours, parts of it in minutes."""
     table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
     table.loc["total_training_time"] /= 60.0

@@ -12,12 +12,9 @@ _TEXT = b"relfit: stopped before the simulation went on; nothing is lost: run th
 
 
 def stop_before_start(arguments: Sequence[str]) -> None:
-    """From here on SIGTERM and SIGUSR1 end ``simulate batch`` and ``sweep`` with `STOPPED`.
+    """From here on SIGTERM and SIGUSR1, of a sweep and with ``--resume`` SIGINT too, end a simulation with `STOPPED`.
 
-    SIGINT does so, too, of a sweep, and with ``--resume``.
-
-    Nothing has been simulated yet, and saved states are replaced as a whole: they stay as they are. While the simulator
-    runs it handles these signals itself.
+    Saved states stay as they are. While the simulator runs it handles these signals itself.
     """
     sweeps = list(arguments[:1]) == ["sweep"] and arguments[1:2] not in (["status"], ["report"])
     if list(arguments[:2]) != ["simulate", "batch"] and not sweeps:

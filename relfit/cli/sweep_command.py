@@ -27,6 +27,7 @@ from relfit.cli.stopping import STOPPED
 if TYPE_CHECKING:
     from relfit.simulation.campaigns import CampaignResults
 
+Store = Annotated[Path, opt.argument("DIR", "Folder of the results.")]
 Within = Annotated[
     float | None, opt.option("SHARE", "List cells worse than the best by at most this share, such as 0.02.")
 ]
@@ -50,17 +51,15 @@ class CampaignCommands(TyperGroup):
 
 
 def run(
-    campaign: Annotated[Path, typer.Argument(metavar="CAMPAIGN", help="What to run over which values: a .toml.")],
-    to: opt.Output,
-    store: Annotated[
-        Path | None, opt.option("DIR", "Folder of the results (required); continues what is there.")
-    ] = None,
-    executor: Annotated[
-        str, opt.option("NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.")
-    ] = "processes",
-    workers: Annotated[int | None, opt.option("N", "Processes; one per processor by default.", min=1, max=4096)] = None,
-    workload: Annotated[Path | None, opt.option("JOBS", "List of jobs of a batch system, or the name of one.")] = None,
-    retry_failed: Annotated[bool, opt.flag("--retry-failed", "Run failed runs again.")] = False,
+    campaign: Annotated[Path, opt.argument("CAMPAIGN", "What to run over which values: a .toml.")],
+    to: output.Output,
+    store: Path | None = opt.option("DIR", "Folder of the results (required); continues what is there."),
+    executor: str = opt.option(
+        "NAME", "What computes: processes, threads, serial, dask, or tcp://HOST:PORT of Dask.", "processes"
+    ),
+    workers: int | None = opt.option("N", "Processes; one per processor by default.", min=1, max=4096),
+    workload: Path | None = opt.option("JOBS", "List of jobs of a batch system, or the name of one."),
+    retry_failed: bool = opt.flag("--retry-failed", "Run failed runs again."),
 ) -> None:
     """Simulate over values of parameters.
 
@@ -70,7 +69,6 @@ def run(
     """
     if store is None:
         raise ArgumentError("no folder for the results is given", remedy="write --store DIR")
-    output.check_output(to)
     beside = [] if workers is None else ["--workers", str(workers)]
     beside += [] if workload is None else ["--workload", str(workload)]
     beside += ["--retry-failed"] if retry_failed else []
@@ -110,20 +108,13 @@ def _statistics(result: CampaignResults, folder: Path) -> list[str]:
     return notes
 
 
-def status(
-    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
-    to: opt.Output,
-    within: Within = None,
-) -> None:
+def status(store: Store, to: output.Output, within: Within = None) -> None:
     """Progress and results of a campaign."""
-    output.check_output(to)
     _show(rf.campaigns.load(store), to, [], within)
 
 
 def report(
-    store: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the results.")],
-    out: Annotated[Path | None, opt.out("FILE", "The page (required): .html.")] = None,
-    within: Within = None,
+    store: Store, out: Path | None = opt.out("FILE", "The page (required): .html."), within: Within = None
 ) -> None:
     """Write the results of a campaign as HTML."""
     from relfit.reporting.campaign_page import write_campaign_page
@@ -136,8 +127,8 @@ def report(
     output.print_lines(output.told(out))
 
 
-def _show(result: CampaignResults, to: opt.Output, notes: list[str], within: float | None = None) -> None:
-    from relfit.reporting.campaign_settings import in_hours, so_far
+def _show(result: CampaignResults, to: output.Output, notes: list[str], within: float | None = None) -> None:
+    from relfit.reporting.campaign_page import in_hours, so_far
 
     shown_result = in_hours(result)
     figures: list[Any] = [("campaign", partial(rf.plot, shown_result))] if result.outputs else []
@@ -193,10 +184,7 @@ def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:
 
 @contextmanager
 def _stopping(serial: bool) -> Iterator[list[int]]:
-    """Signals so far. The first one asks to stop; the second interrupts a run of this process; the third ends it.
-
-    A process that was asked to stop is about to end: a signal that comes later than that changes nothing.
-    """
+    """Signals so far: the first asks to stop, the second interrupts a run of this process, the third ends it."""
     signals: list[int] = []
     names = [name for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name)]
     before: dict[int, Any] = {}
@@ -216,5 +204,5 @@ def _stopping(serial: bool) -> Iterator[list[int]]:
     try:
         yield signals
     finally:
-        for number, handler in before.items():
+        for number, handler in before.items():  # a process that was asked to stop is about to end by itself
             signal.signal(number, signal.SIG_IGN if signals else handler)

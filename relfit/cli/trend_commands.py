@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import DataError, RelfitError
@@ -18,8 +18,6 @@ from relfit.cli.progress import ProgressSteps
 if TYPE_CHECKING:
     import pandas as pd
 
-    from relfit.analyses.recurrence import TrendTests
-
 _PERIODS = 12  # shown
 _NODES = 5  # shown
 _HOURS_PER_YEAR = 8766.0
@@ -30,8 +28,8 @@ _EFFECTS = ["measure", "attribute", "system", "term", "reference", "ratio", "low
 
 def trend(
     reading: opt.PartReading,
-    to: opt.Output,
-    per: Annotated[str, opt.option("COLUMN", "Test each node, system or value of a column.")] = "node",
+    to: output.Output,
+    per: str = opt.option("COLUMN", "Test each node, system or value of a column.", "node"),
     alpha: opt.Alpha = 0.05,
     level: opt.Level = 0.95,
     seed: opt.Seed = 0,
@@ -43,9 +41,6 @@ def trend(
     kinds of repair, availability.
     --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
-    output.check_output(to)
-    checked.probability("--alpha", alpha)
-    checked.probability("--level", level)
     names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     with ProgressSteps(*names) as steps:
         full_log = reading.read()
@@ -130,12 +125,13 @@ def _histories(
         verdict = f"{within}{verdict[:1].lower()}{verdict[1:]}" if within else verdict
         answer.text = verdict + (f" {each.headline}" if each is not pooled else "")
         answer.tables = {"trend_tests": each.to_frame(), "trend_test_of_all": pooled.to_frame()}
-        answer.shown = {"incidents, all together": _trend_rows(pooled)}
+        answer.shown = {"incidents, all together": _trend_table(pooled, alpha)}
         answer.document = lambda: {**each.to_dict(), "all": pooled.to_dict()}
         answer.figures = [("trend_tests", partial(rf.plotting.trends, pooled, alpha=alpha))]
         if each is not pooled:
-            answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_shares(each, alpha)
-            answer.figures.append((f"trend_tests_by_{_slug(per)}", partial(rf.plotting.trends, each, alpha=alpha)))
+            answer.shown[f"by {per}, share with p of {alpha:g} or less"] = _trend_table(each, alpha)
+            name = "".join(c if c.isalnum() else "_" for c in f"trend_tests_by_{per}")
+            answer.figures.append((name, partial(rf.plotting.trends, each, alpha=alpha)))
     if log.question is not None:
         return
     problem = answers.all[-1].problem
@@ -160,7 +156,7 @@ def _histories(
         answer.figures = [("mean_cumulative", partial(rf.plotting.step_curves, curve))]
 
 
-def _growth(log: rf.FailureLog, joined: rf.screening.Incidents | None, pooled: TrendTests) -> str:
+def _growth(log: rf.FailureLog, joined: rf.screening.Incidents | None, pooled: rf.recurrence.TrendTests) -> str:
     """How much the rate of incidents changes in a year, or a month of a short log, where the trend is significant."""
     import numpy as np
 
@@ -182,16 +178,13 @@ def _need(histories: object, problem: str) -> None:
         raise DataError(problem)
 
 
-def _trend_rows(result: TrendTests) -> pd.DataFrame:
+def _trend_table(result: rf.recurrence.TrendTests, alpha: float) -> pd.DataFrame:
+    """The tests of a single group, or the shares of several that they reject."""
     import pandas as pd
 
-    columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
-    return pd.DataFrame({"test": result.tests, **columns})
-
-
-def _trend_shares(result: TrendTests, alpha: float) -> pd.DataFrame:
-    import pandas as pd
-
+    if len(result.groups) == 1:
+        columns = {name: getattr(result, name)[0] for name in ("statistic", "p", "direction", "status")}
+        return pd.DataFrame({"test": result.tests, **columns})
     shares, adjusted = (result.share(alpha, adjusted=each).to_numpy() for each in (False, True))
     shown = pd.DataFrame({"test": result.tests, "tested": (result.status == "ok").sum(axis=0), "share": shares})
     return shown.assign(by_chance=alpha, share_adjusted=adjusted)
@@ -283,24 +276,14 @@ def _availability(answers: Answers, study: rf.Study) -> None:
         answer.figures = [("availability", partial(rf.plot, over))]
 
 
-def _slug(text: str) -> str:
-    return "".join(c if c.isalnum() else "_" for c in text)
-
-
 def regress(
     reading: opt.PartReading,
-    to: opt.Output,
-    formula: Annotated[
-        str | None, opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'.")
-    ] = None,
-    model: Annotated[str | None, opt.option("NAME", "Model of times: cox (the default), weibull or lognormal.")] = None,
-    cluster: Annotated[
-        str, opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.")
-    ] = "node",
-    reference: Annotated[
-        list[str] | None, opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable.")
-    ] = None,
-    rates: Annotated[bool, opt.flag("--rates", "Write the rate of each node to --out.")] = False,
+    to: output.Output,
+    formula: str | None = opt.option("FORMULA", "One model, such as 'failures ~ rack', 'ttf ~ cage', 'ttr ~ cause'."),
+    model: str | None = opt.option("NAME", "Model of times: cox (the default), weibull or lognormal."),
+    cluster: str = opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.", "node"),
+    reference: list[str] | None = opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable."),
+    rates: bool = opt.flag("--rates", "Write the rate of each node to --out."),
     level: opt.Level = 0.95,
     alpha: opt.Alpha = 0.05,
     details: opt.Details = False,
@@ -310,9 +293,6 @@ def regress(
     Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
     failure time), times to repair. With --formula one model. --out writes one row per effect.
     """
-    output.check_output(to)
-    checked.probability("--level", level)
-    checked.probability("--alpha", alpha)
     of_formula = {"--model": model, "--reference": reference, "--rates": rates}
     checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:

@@ -16,27 +16,19 @@ from relfit.cli.progress import ProgressSteps
 
 ALARMS, FAILED = 3, 4
 """Exit status of a round with alarms, and of one in which a source, an output or a drain failed."""
-Settings = Annotated[Path, typer.Argument(metavar="WATCH.toml", help="The settings of the watch.")]
+Settings = Annotated[Path, opt.argument("WATCH.toml", "The settings of the watch.")]
 
 
 def init(
-    places: Annotated[
-        list[str] | None, typer.Argument(metavar="[FOLDER|FILES]...", help="Logs; searched for by default.")
-    ] = None,
-    out: Annotated[Path, opt.out("FILE", "The settings to write.")] = Path("watch.toml"),
-    fleet: Annotated[str | None, opt.option("NAME", "Name of the fleet; that of the folder by default.")] = None,
-    column: Annotated[
-        list[str] | None, opt.option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable.")
-    ] = None,
-    timezone: Annotated[
-        str | None, opt.option("ZONE", "Time zone of times without one, such as America/Denver.")
-    ] = None,
-    n_nodes: Annotated[int | None, opt.option("N", "Number of all nodes, where no log lists them.", min=1)] = None,
-    population: Annotated[Path | None, opt.option("FILE", "A table of all nodes, failed or not.")] = None,
-    observed: Annotated[
-        str | None, opt.option("FROM/", "Start of observation in a table; FROM/TO for its end, too.")
-    ] = None,
-    timer: Annotated[bool, opt.flag("--timer", "Write a service and a timer for systemd too.")] = False,
+    places: list[str] | None = opt.argument("[FOLDER|FILES]...", "Logs; searched for by default."),
+    out: Path = opt.out("FILE", "The settings to write.", Path("watch.toml")),
+    fleet: str | None = opt.option("NAME", "Name of the fleet; that of the folder by default."),
+    column: list[str] | None = opt.option("FIELD=NAME", "Column of a table, such as node=hostname. Repeatable."),
+    timezone: str | None = opt.option("ZONE", "Time zone of times without one, such as America/Denver."),
+    n_nodes: int | None = opt.option("N", "Number of all nodes, where no log lists them.", min=1),
+    population: Path | None = opt.option("FILE", "A table of all nodes, failed or not."),
+    observed: str | None = opt.option("FROM/", "Start of observation in a table; FROM/TO for its end, too."),
+    timer: bool = opt.flag("--timer", "Write a service and a timer for systemd too."),
 ) -> None:
     """Write the settings of a watch.
 
@@ -57,10 +49,8 @@ def init(
 def run(
     settings: Settings,
     json: opt.Json = False,
-    now: Annotated[str | None, opt.option("DATE", "Time of the round; now by default.")] = None,
-    quiet: Annotated[
-        bool, opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed.")
-    ] = False,
+    now: str | None = opt.option("DATE", "Time of the round; now by default."),
+    quiet: bool = opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed."),
 ) -> None:
     """Check a fleet once: one round of a watch.
 
@@ -105,9 +95,9 @@ def status(settings: Settings, json: opt.Json = False) -> None:
 
 def drain(
     settings: Settings,
-    apply: Annotated[bool, opt.flag("--apply", "Run the commands, and undrain where an alarm is over.")] = False,
-    undo: Annotated[bool, opt.flag("--undo", "Undrain the nodes that --apply drained.")] = False,
-    share: Annotated[float, opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.")] = 0.02,
+    apply: bool = opt.flag("--apply", "Run the commands, and undrain where an alarm is over."),
+    undo: bool = opt.flag("--undo", "Undrain the nodes that --apply drained."),
+    share: float = opt.option("SHARE", "Largest share of a partition's nodes that --apply drains.", 0.02),
     json: opt.Json = False,
 ) -> None:
     """Drain nodes with active alarms in Slurm.

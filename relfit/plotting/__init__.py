@@ -23,8 +23,8 @@ __getattr__, __dir__, __all__ = front(
         "event_figures": "bursts causes change_points events_over_time incident_sizes incident_window "
         "incidents_by_window",
         "fit_figures": "distributions probability_plot",
-        "forecast_figures": "backtest forecast",
-        "job_figures": "by_size chi_square_bins completion_by_size completion_curve reliability_curve",
+        "forecast_figures": "backtest by_size chi_square_bins completion_by_size completion_curve forecast "
+        "reliability_curve",
         "mixture_figures": "outlier_nodes repair_classes repair_times",
         "overview_figures": "availability dependence effects fleet means_by_group parameters period",
         "plan_figures": "decision_map gpu_hours hot_spares simulated_hours uncertain_spares waste_over_interval "

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import cycle, islice
-
 import numpy as np
 
 from relfit.base.errors import DataError
@@ -128,8 +126,8 @@ def repair_sweep(result: RepairSweep, ax: Axes | None = None, *, relative: bool 
     if result.n_runs > 1:
         each = (result.waits - values * result.waits[..., :1]) / result.mean[:, :1] if relative else result.waits
         error = 2.0 * each.std(axis=0, ddof=1) / np.sqrt(result.n_runs)
-    colours = islice(cycle(_RATE_COLOURS), result.rates.size)
-    for rate, row, spread, colour in zip(result.rates, values, error, colours, strict=True):
+    for i, (rate, row, spread) in enumerate(zip(result.rates, values, error, strict=True)):
+        colour = _RATE_COLOURS[i % len(_RATE_COLOURS)]
         ax.plot(result.repairs, row, color=colour, linewidth=1.8, marker="o", markersize=3.0, label=f"{rate:g}X")
         style.band(ax, result.repairs, row - spread, row + spread, colour)
     _repair_axis(ax, result)

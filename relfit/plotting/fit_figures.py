@@ -170,9 +170,6 @@ def probability_plot(fits: Fits, group: object = None, ax: Axes | None = None, *
     return style.finish(ax, message, f"{_measure(fits)} (hours)", "probability (%)", True, loc="lower right")
 
 
-# ---------------------------------------------------------------------- details
-
-
 def _position(fits: Fits, group: object) -> tuple[int | None, str]:
     if len(fits.groups) == 0:
         return None, ""
@@ -304,10 +301,9 @@ def _draw_bounds(
     label: str,
     width: float = 1.8,
 ) -> None:
-    """A curve from ``ends[0]`` to ``ends[1]`` that goes from one of the n + 1 `values` to the next between two ends.
+    """A curve that goes from one of the n + 1 `values` to the next between two ends, none of them if infinite.
 
-    Where the ends are equal it steps; else the line is broken, with a dot at each end, and the rectangle between the
-    two values is filled. An infinite end is not drawn.
+    Where these are equal it steps; else the line is broken, and the rectangle between the two values is filled.
     """
     begin, end = ends
     x, y = [begin], [float(values[0])]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.analyses.screening import OutlierNodes, RepairKinds
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_pmf
 from relfit.base.text import duration, percent
+from relfit.fleet.prediction.mixing import log_negative_binomial
 from relfit.plotting import style
 from relfit.plotting._registry import Axes, plot
 
@@ -106,10 +106,7 @@ def _counts(at: np.ndarray, mean: np.ndarray, excess: float, spread: float = 0.0
     """Probabilities of numbers of failures, shape (means, numbers): variance ``mean (1 + excess) + spread mean**2``."""
     mean = mean[:, None]
     over = np.maximum(excess * mean + spread * mean**2, 0.0)
-    with np.errstate(all="ignore"):
-        shape = mean**2 / over
-        ways = special.gammaln(at + shape) - special.gammaln(at + 1.0) - special.gammaln(shape)
-        wide = np.exp(ways + shape * np.log(shape / (shape + mean)) + special.xlogy(at, mean / (shape + mean)))
+    wide = np.exp(log_negative_binomial(at, mean, mean + over))
     return np.asarray(np.where(over > 1e-6 * mean, wide, poisson_pmf(at, mean)))
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import linalg, special
 
 from relfit.analyses.recurrence import AvailabilityOverTime, MeanCumulative, ProcessComparison, ProcessFit, TrendTests
 from relfit.base.text import count, percent
@@ -277,12 +277,8 @@ def _new_renewals(shape: float, scale: float, at: np.ndarray) -> np.ndarray:
     """Of Weibull gaps from the beginning: M(t) = F(t) + the integral of M(t - s) dF(s)."""
     failed = -np.expm1(-((at / scale) ** shape))
     step = np.diff(failed, prepend=0.0)
-    total = np.zeros(at.size + 1)
-    half = 0.5 * step[0]
-    for i in range(at.size):  # trapezoidal rule; the last value is part of its own step
-        sums = total[i::-1][:-1] + total[i::-1][1:]
-        total[i + 1] = (failed[i] + 0.5 * float(sums @ step[1 : i + 1]) + half * total[i]) / (1.0 - half)
-    return total[1:]
+    weight = 0.5 * (step + np.append(0.0, step[:-1]))  # trapezoidal rule; the last value is part of its own step
+    return np.asarray(linalg.solve_triangular(np.eye(at.size) - linalg.toeplitz(weight), failed, lower=True))
 
 
 @plot.register(AvailabilityOverTime)

@@ -122,15 +122,7 @@ def group_name(label: object) -> str:
 
 
 def plain(text: object, longest: int = 28) -> str:
-    r"""Text from a log as matplotlib should show it: no mathematics, no control characters, not too long.
-
-    Examples
-    --------
-    >>> plain("node $x$")
-    'node \\$x\\$'
-    >>> plain("_hidden")
-    ' _hidden'
-    """
+    """Text from a log as matplotlib should show it: no mathematics, no control characters, not too long."""
     shown = "".join(c if c.isprintable() else " " for c in str(text))
     if len(shown) > longest:
         shown = shown[: longest - 1] + "…"
@@ -237,22 +229,7 @@ def steps(
 
 
 def headline(result: Result, longest: int = 135) -> str:
-    r"""A result's headline, cut at the end of a clause to fit a title, with names taken literally.
-
-    Examples
-    --------
-    >>> from relfit.base.results import Result
-    >>> class Long(Result):
-    ...     headline = "Half of it (p < 0.001; 0.4 to 0.6) costs 3 $; the rest depends."
-    >>> headline(Long(), 60)
-    'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$'
-    >>> class Two(Result):
-    ...     headline = "First 0.47 (0.46-0.47) of the node; then 0.46 (0.45-0.48) of the system."
-    >>> headline(Two(), 50)
-    'First 0.47 (0.46-0.47) of the node'
-    >>> headline(Long())
-    'Half of it (p < 0.001; 0.4 to 0.6) costs 3 \\$; the rest depends'
-    """
+    """A result's headline, cut at the end of a clause to fit a title, with names taken literally."""
     text = result.headline.rstrip(".")
     ends = [
         end.start()
@@ -295,10 +272,7 @@ def title(ax: Axes, message: str, room: float = 1.0) -> None:
 
 
 def finish(ax: Axes, message: str, x: str, y: str, legend: bool = False, below: int = 0, **where: Any) -> Axes:
-    """Set the labels of the axes (`x`, `y`) and the title (`message`), and draw the legend.
-
-    It is drawn inside the axes where `legend` is true, and in so many columns under them where `below` is not zero.
-    """
+    """Set labels and the title, and draw the legend inside the axes (`legend`) or in columns under them (`below`)."""
     ax.set(xlabel=x, ylabel=y)
     title(ax, message)
     if legend:

@@ -16,11 +16,10 @@ from relfit.base.text import count
 from relfit.fitting.families import CORE, family_named
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
-from relfit.reporting import detail_sections, fleet_sections, job_sections, lifetime_report
+from relfit.reporting import detail_sections, fleet_sections, lifetime_report
 from relfit.reporting.components import FirstScreen, Section
 from relfit.reporting.drawing import drawn
 from relfit.reporting.first_screen import fleet_summary
-from relfit.reporting.method_notes import methods
 from relfit.reporting.rendering import render, write_whole
 from relfit.reporting.report_data import ReportData
 from relfit.study import Study
@@ -28,14 +27,14 @@ from relfit.study import Study
 __all__ = ["report", "report_with_answer"]
 
 _SECTIONS: dict[str, Callable[[ReportData], Section | str]] = {
-    "what if": job_sections.questions,
+    "what if": detail_sections.questions,
     "periods": fleet_sections.steady,
     "interruptions": fleet_sections.interruptions,
     "systems": fleet_sections.systems,
     "nodes": fleet_sections.nodes,
     "attributes": detail_sections.attributes,
     "forecast": fleet_sections.ahead,
-    "jobs": job_sections.jobs,
+    "jobs": detail_sections.jobs,
     "independence": fleet_sections.independence,
     "availability": detail_sections.availability,
     "repairs": detail_sections.repairs,
@@ -136,7 +135,7 @@ def report_with_answer(
     parts = list(_parts(data, progress))
     figures = [figure for part in parts if not isinstance(part, str) for figure in part.figures]
     sections = [part for part in parts if isinstance(part, Section)]
-    sections += [detail_sections.data(data), methods(data, {section.key for section in sections})]
+    sections += [detail_sections.data(data), detail_sections.methods(data, {section.key for section in sections})]
     missing = [part for part in parts if isinstance(part, str) and part]
     systems = log.systems
     name = f"System {systems[0]}" if len(systems) == 1 else count(len(systems), "system")

@@ -1,10 +1,12 @@
-"""A campaign as one self-contained HTML page: findings, figures, tables."""
+"""A campaign as one self-contained HTML page: findings, figures, tables, common settings; times in hours."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +15,8 @@ import pandas as pd
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count, duration, number
 from relfit.plotting import campaign_figures as draw
-from relfit.reporting.campaign_settings import base_settings, in_hours, so_far
 from relfit.reporting.components import Figure, Table
 from relfit.reporting.drawing import drawn
 from relfit.reporting.rendering import filled, write_whole
@@ -27,6 +29,7 @@ from relfit.simulation.campaigns import (
     sobol,
     tornado,
 )
+from relfit.simulation.training import TrainingParameters
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +40,7 @@ _LEVELS = 5  # contour levels
 _ROWS = 200
 _BEST = 10
 _SETTINGS = 40
+_LONGEST = 80  # letters of a setting
 
 
 def write_campaign_page(result: CampaignResults, path: str | Path, within: float | None = None) -> Path:
@@ -60,10 +64,10 @@ def write_campaign_page(result: CampaignResults, path: str | Path, within: float
 def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[str, Any]]:
     if result.runs.empty or not np.isfinite(result.of()["mean"].to_numpy(dtype=np.float64)).any():
         return
-    picture = _Pictures()
+    picture = partial(_drawn, itertools.count(1))
     if result.campaign.get("prices"):
         costs = cost_of_ownership(result)
-        shown = [picture.of("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
+        shown = [picture("Costs of the cheapest cells", draw.costs_of_ownership, costs)]
         yield _section(result, "Cost of ownership", costs.headline, shown, {"Costs": costs.costs})
     best = best_cells(result, within=within)
     like = "that cannot be distinguished from it" if within is None else f"at most {100 * within:g} % worse"
@@ -74,9 +78,9 @@ def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[st
         yield _pareto(result, picture)
     ranges = tornado(result)
     if len(ranges) > 1:
-        shown = [picture.of("What moves it most", draw.campaign_tornado, result)]
+        shown = [picture("What moves it most", draw.campaign_tornado, result)]
         if result.experiments[:2] == ["A", "B"] and not result.missing:
-            shown.append(picture.of("Sobol indices", draw.sobol_indices, result))
+            shown.append(picture("Sobol indices", draw.sobol_indices, result))
             yield _section(result, "What matters", "", shown, {"Sobol indices": sobol(result).reset_index()})
         else:
             yield _section(result, "What matters", "", shown, {"Ranges": ranges.reset_index()})
@@ -88,7 +92,7 @@ def _sections(result: CampaignResults, within: float | None) -> Iterator[dict[st
         yield _section(result, "Further experiments", text, [], {})
 
 
-def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
+def _pareto(result: CampaignResults, picture: Callable[..., tuple[str, str]]) -> dict[str, Any]:
     """The section of the Pareto front."""
     sides = result.campaign.get("pareto", {})
     if len(sides) < 2:
@@ -97,7 +101,7 @@ def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
         return _section(result, "Pareto front", ask, [], {})
     try:
         front = pareto_front(result)
-        shown = [picture.of("Pareto front", draw.campaign_pareto, result)]
+        shown = [picture("Pareto front", draw.campaign_pareto, result)]
     except ArgumentError as error:
         return _section(result, "Pareto front", f"{error}.", [], {})
     good = " and ".join(f"{side} {name.replace('_', ' ')}" for name, side in sides.items())
@@ -105,19 +109,19 @@ def _pareto(result: CampaignResults, picture: _Pictures) -> dict[str, Any]:
     return _section(result, "Pareto front", text, shown, {"Pareto front": front})
 
 
-def _experiment(result: CampaignResults, label: str, picture: _Pictures) -> dict[str, Any]:
+def _experiment(result: CampaignResults, label: str, picture: Callable[..., tuple[str, str]]) -> dict[str, Any]:
     """Curves, maps and cells of one experiment, or of a grid or a drawn design over each of its parameters."""
     cells, names = result.where(experiment=label), result.varied(label)
     several = names[:_PARAMETERS] if label in ("", "A") else names[:1]
     shown = [
-        picture.of(title, draw.response_curve, result, parameter=name, experiment=label, relative=relative)
+        picture(title, draw.response_curve, result, parameter=name, experiment=label, relative=relative)
         for name in several
         for title, relative in (("Curve", False), ("Over its first value", True))[: 1 if result.drawn else 2]
     ]
     varied = [name for name in names[:_PARAMETERS] if len(set(cells[name])) > 1]
-    pairs = list(combinations(varied, 2))
+    pairs = list(itertools.combinations(varied, 2))
     for column, row in pairs:
-        shown.append(picture.of("Map", draw.campaign_map, result, column=column, row=row, experiment=label))
+        shown.append(picture("Map", draw.campaign_map, result, column=column, row=row, experiment=label))
     tables = {"Cells": result.of(experiment=label).drop(columns="experiment")}
     if len(pairs) == 1 and not result.drawn:
         tables |= _equal(result, *pairs[0], label)
@@ -140,16 +144,11 @@ def _equal(result: CampaignResults, column: str, row: str, label: str) -> dict[s
     return {f"{column.replace('_', ' ')}{unit and f' ({unit})'} of equal {name}": table}
 
 
-class _Pictures:
-    """Draws figures, each with its own key in the page."""
-
-    def __init__(self) -> None:
-        self.count = 0
-
-    def of(self, title: str, function: Callable[..., Axes], *arguments: object, **options: object) -> tuple[str, str]:
-        """Title and SVG."""
-        self.count += 1
-        return title, drawn(Figure(f"figure-{self.count}", title, partial(function, *arguments, **options))).svg
+def _drawn(
+    numbers: Iterator[int], title: str, function: Callable[..., Axes], *arguments: object, **options: object
+) -> tuple[str, str]:
+    """Title and SVG of a figure, which the next of the numbers names in the page."""
+    return title, drawn(Figure(f"figure-{next(numbers)}", title, partial(function, *arguments, **options))).svg
 
 
 def _section(
@@ -176,3 +175,64 @@ def _heads(result: CampaignResults, frame: pd.DataFrame) -> dict[str, str]:
         unit = "" if frame[name].dtype == object else result.unit(about)
         heads[name] = f"{name} ({unit})" if unit else name
     return heads
+
+
+def base_settings(result: CampaignResults) -> pd.DataFrame:
+    """One row per key of the configuration that no parameter changes; of training jobs with its ``meaning``."""
+    base: Any = result.campaign.get("base") or {}
+    if isinstance(base.get("config"), Mapping):
+        base = base["config"]  # beside checksums of files
+    parameters = base.get("parameters")
+    if isinstance(parameters, Mapping) and "params" in base:  # the content of the file that params names
+        base = {key: value for key, value in base.items() if key != "parameters"}
+    rows = [
+        (key, _text(value, result.unit(key)))
+        for key, value in _leaves(base)
+        if not any(key == name or name.startswith(f"{key}.") for name in result.parameters) and value is not None
+    ]
+    table = pd.DataFrame(rows, columns=["key", "value"])
+    if result.campaign["run"] != "training":
+        return table
+    meanings = {key: field.description or "" for key, field in TrainingParameters.model_fields.items()}
+    return table.assign(meaning=table["key"].map(meanings).fillna(""))
+
+
+def in_hours(result: CampaignResults) -> CampaignResults:
+    """Results of training jobs in hours in place of minutes, with prices per hour; those of other runs as they are."""
+    campaign = result.campaign
+    names = [name for name in result.outputs if name not in result.parameters and result.unit(name) == "min"]
+    if campaign.get("run") != "training" or not names:
+        return result
+    prices: dict[str, Any] = dict(campaign.get("prices", {}))
+    prices |= {name: 60.0 * prices[name] for name in names if name in prices}
+    units = {**campaign.get("units", {}), **dict.fromkeys(names, "h")}
+    runs = result.runs.assign(**{name: result.runs[name] / 60.0 for name in names})
+    return replace(result, campaign={**campaign, "units": units, "prices": prices}, runs=runs)
+
+
+def so_far(result: CampaignResults) -> str:
+    """Of how many cells there are results, where runs are missing; "" where the campaign is complete."""
+    cells = int(result.runs["cell"].nunique())
+    return f"of the {count(cells, 'cell')} with results" if result.missing else ""
+
+
+def _leaves(table: Mapping[str, object], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys with their values; a distribution is one value."""
+    for key, value in table.items():
+        if isinstance(value, Mapping) and not {"family", "parameters"} <= set(value):
+            yield from _leaves(value, f"{above}{key}.")
+        elif isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value):
+            for i, each in enumerate(value):
+                yield from _leaves(each, f"{above}{key}.{i}.")
+        else:
+            yield f"{above}{key}", value
+
+
+def _text(value: Any, unit: str) -> str:
+    if isinstance(value, Mapping):
+        about = ", ".join(f"{name} {number(each)}" for name, each in value["parameters"].items())
+        return f"{value['family']} ({about}; times in hours)"
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return duration(value / 60.0) if unit == "min" else f"{number(value)} {unit}".rstrip()
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

@@ -46,12 +46,10 @@ class CheckedFits:
 
     @classmethod
     def of(cls, lives: LifeData, families: tuple[str, ...], level: float) -> CheckedFits:
-        """Fit and test.
+        """Fit and test: up to a thousand times as they are fitted, with the p-values that `relfit fit` shows.
 
-        Up to a thousand times are tested as they are fitted, with the p-values that `relfit fit` shows. Of more, those
-        in progress at an unknown age are fitted, but not tested; if at most 1 % of the others are censored, they have
-        p-values from tables, without these; else a thousand drawn at random are tested by a bootstrap with the same
-        censoring and left truncation.
+        Of more, those in progress at an unknown age are not tested; if at most 1 % of the others are censored, the rest
+        has p-values from tables, else a thousand drawn at random from a bootstrap as censored and left-truncated.
         """
         fits = fit(lives, families=families, level=level, n_resamples=0)
         if lives.n_lives.sum() <= _TESTED:

@@ -30,10 +30,7 @@ _ALMOST = 0.99999  # larger shares in a table are shown as this
 
 @dataclass(frozen=True, eq=False)
 class Figure:
-    """A figure to draw into ``ax``, with the page's title in place of its own: the verdict above says what it shows.
-
-    `key` is its name in the page; a `wide` one is as wide as the page, and is drawn again for a phone.
-    """
+    """A figure to draw into ``ax`` under the page's own title; a `wide` one is drawn again for a phone."""
 
     key: str
     title: str
@@ -96,11 +93,10 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table of the page: it shows the first rows; all of them, or the first 30,000, can be downloaded.
+    """A table: the page shows the first rows of `columns` (all when empty) of `page`, the CSV up to 30,000 of `frame`.
 
-    The page shows `columns` (all when empty) under their heads, of the frame `page`, which is `frame` by default, as
-    the CSV has it. A column ``limits`` that neither has shows ``low`` and ``high``. Columns of `percent` are shares;
-    with `decimals` they can be compared. `total` counts the rows of which `frame` has the first.
+    `page` is `frame` by default; a column ``limits`` that neither has shows ``low`` and ``high``. Columns of `percent`
+    are shares, with `decimals` comparable. `total` counts the rows of which `frame` has the first.
     """
 
     name: str
@@ -151,10 +147,7 @@ class Table:
 
     @cached_property
     def stored(self) -> tuple[str, str]:
-        """The encoding of the table in the page, ``"json"`` or ``"gzip"`` (in base 64), and the encoded text.
-
-        Neither can end the script element that holds it.
-        """
+        """The encoding in the page, ``"json"`` or ``"gzip"`` (in base 64), and a text that cannot end its element."""
         text = csv_text(self.frame.head(MOST_ROWS))
         if len(text) >= PACKED_FROM:
             return "gzip", base64.b64encode(gzip.compress(("\ufeff" + text).encode(), 6, mtime=0)).decode()
@@ -167,10 +160,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report: its verdict, then the evidence, then what a statistician asks for, folded.
-
-    `terms` are pairs of a name and a sentence; with `details` (tables) they are folded under `fold`.
-    """
+    """A part of the report: verdict, evidence, and folded under `fold` the `terms` (name, sentence) and `details`."""
 
     key: str
     title: str
@@ -198,13 +188,7 @@ class FirstScreen:
 
 
 def csv_text(frame: pd.DataFrame) -> str:
-    r"""CSV of a table, its texts guarded by `relfit.base.writing.guarded`.
-
-    Examples
-    --------
-    >>> csv_text(pd.DataFrame({"node": ["=1+1", "a"], "hours": [1.5, -2.0]}))
-    "node,hours\n'=1+1,1.5\na,-2\n"
-    """
+    """CSV of a table, its texts guarded by `relfit.base.writing.guarded`."""
     # convert numbers to text by column: pandas would call a function for each
     cells = {guarded(str(name)): _cells(frame[name]) for name in frame.columns}
     out = io.StringIO()
@@ -224,13 +208,7 @@ def _cells(column: pd.Series) -> list[Any]:
 
 
 def heads(text: str) -> dict[str, str]:
-    """Columns of a table with their heads, or with one of the same name.
-
-    Examples
-    --------
-    >>> heads("scope; mtbf: hours between")
-    {'scope': 'scope', 'mtbf': 'hours between'}
-    """
+    """Columns of a table with their heads, or with one of the same name."""
     parts = (part.partition(": ") for part in text.split("; "))
     return {name: head or name for name, _, head in parts}
 
@@ -246,15 +224,7 @@ def spans(frame: pd.DataFrame, of: str = "", share: bool = False) -> list[str]:
 
 
 def span(low: float, high: float, share: bool = False) -> str:
-    """An interval as text for a table.
-
-    Examples
-    --------
-    >>> span(2621.0, 3083.0), span(0.55, 0.62, True), span(float("nan"), 1.0), span(1e-9, 1e-7, True)
-    ('2,621 to 3,083', '55 to 62 %', '\N{EN DASH}', '< 0.01 %')
-    >>> span(2621.0, float("inf"))
-    '> 2,621'
-    """
+    """An interval as text for a table."""
     if np.isposinf(high) and low > 0.0:
         return f"> {number(low)}"
     if not (np.isfinite(low) and np.isfinite(high)):
@@ -264,15 +234,7 @@ def span(low: float, high: float, share: bool = False) -> str:
 
 
 def shown_share(value: float, most: float = 1.0, decimals: int | None = None) -> str:
-    """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that.
-
-    Examples
-    --------
-    >>> shown_share(0.315), shown_share(3e-27), shown_share(0.9999999, 0.99999)
-    ('32 %', '< 0.01 %', '> 99.999 %')
-    >>> shown_share(0.97, decimals=2), shown_share(0.99999, decimals=2), shown_share(1.0, decimals=2)
-    ('97.00 %', '> 99.99 %', '100.00 %')
-    """
+    """A share in percent; one that is nearly zero as ``< 0.01 %``, one above `most` as ``>`` that."""
     if np.isnan(value):
         return NOTHING
     if decimals is not None:

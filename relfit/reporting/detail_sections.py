@@ -1,7 +1,9 @@
-"""The sections about times between incidents, repairs, availability, attributes and the data."""
+"""The sections about jobs, times between incidents, repairs, availability, attributes, the data and methods."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection
 from functools import partial
 from pathlib import Path
 
@@ -13,15 +15,154 @@ from relfit import plotting
 from relfit.analyses.regression import attribute_effects
 from relfit.analyses.screening import repair_clock, repair_kinds
 from relfit.analyses.screening.periods import FEWEST
-from relfit.base.results import key_columns
+from relfit.base.results import json_ready, key_columns
 from relfit.base.text import count, duration, interval_ends, p_value, percent
 from relfit.fitting.nonparametric import kaplan_meier, observed_times
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Figure, Section, Table, heads, interval_head, spans
+from relfit.reporting.components import Figure, Panel, Section, Table, heads, interval_head, shown_share, span, spans
 from relfit.reporting.first_screen import limits, shown_availability
-from relfit.reporting.report_data import ReportData
+from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
 _SAME = 0.01  # relative difference within which two means look equal
+_SIZES = (1, 4, 16, 64, 256, 1024, 4096)
+_CLUSTERED = 0.02  # difference of two probabilities
+_TESTED_BY = (
+    "At each of these dates the future was predicted from daily shares of the past. relfit backtest uses this page's "
+    "model, at twelve dates at most: its numbers differ."
+)
+_TERMS = {  # and the sections that each explains
+    ("Period", "steady"): (
+        "Daily counts are Poisson with a rate that is constant within a period. The segmentation is exact (Jackson "
+        "et al. 2005); it finds a change in 1 % of logs without one."
+    ),
+    ("Incidents", "interruptions"): (
+        "Records that belong together are one incident. Hours between incidents are hours of operation over incidents; "
+        "confidence intervals are wider where counts vary more than Poisson counts do, and narrower where they "
+        "clearly vary less."
+    ),
+    ("Availability", "availability"): (
+        "One minus node-hours down over node-hours observed, outages of the whole system included."
+    ),
+    ("Jobs", "jobs"): (
+        "A job starts at a random instant on nodes that are up. Nodes differ in rate (gamma frailty) and may age "
+        "(Weibull); racks and the whole system add incidents. Recent shares of uninterrupted jobs correct the result."
+    ),
+    ("Test on the past", "forecast jobs"): (
+        "Each month of the past is predicted from what was known before it (rolling origin), by relfit and by counts "
+        "of earlier windows."
+    ),
+    ("Outlier nodes", "nodes"): (
+        "Weibull renewals of equal nodes, of a continuum of rates and of two classes are compared by BIC, and against "
+        "random logs of equal nodes. An outlier need not be bad hardware: loads and racks differ, too."
+    ),
+    ("Independence", "independence"): (
+        "Correlations are Spearman's. Failures together are counted within an hour, against random logs that keep "
+        "each node's order."
+    ),
+    ("Distributions", "repairs times"): (
+        "Steps: Kaplan-Meier (1958). Curves: maximum likelihood with censoring. p-values of Anderson-Darling allow for "
+        "fitted parameters. AICc: Hurvich and Tsai (1989); differences below 2 mean nothing."
+    ),
+}
+_TESTED = frozenset({"steady", "nodes", "independence"})  # sections whose verdicts rest on p-values
+_LIVES = {
+    "Share in service": (
+        "The Kaplan-Meier estimate (1958) with pointwise confidence intervals: units count at the ages at which they "
+        "were observed, up to when last seen."
+    ),
+    "Ended per year": "Counts over years of service, with exact Poisson confidence intervals (Garwood 1936).",
+    "Distributions": _TERMS["Distributions", "repairs times"],
+}
+
+
+def questions(m: ReportData) -> Section | str:
+    """A panel that answers for other jobs, checkpoints, spares and repairs."""
+    grid = m.what_if.result
+    if grid is None:
+        return ""
+    names = ("nodes", "hours", "hazard", "own", "mtbf", "wait", "down", "worst", "excess")
+    data = json_ready({name: getattr(grid, name) for name in names}) | {"size": m.job_size}
+    text = grid.sentence(m.job_size)
+    return Section(
+        "what-if",
+        "What if",
+        "Move a slider: the answer follows.",
+        panel=Panel(json.dumps(data), text, grid.worst),
+        sentences=("A failure of several nodes counts once.", "Interpolated, within one point or 1 %."),
+    )
+
+
+def jobs(m: ReportData) -> Section | str:
+    """How long jobs run without interruption, and how good such predictions were in the past."""
+    model = m.model.result
+    if model is None or m.several_systems or m.few:
+        return f"jobs and their test on the past ({'several systems' if m.several_systems else 'too few failures'})"
+    if model.question is not None:
+        return "jobs and their test on the past (only nodes that failed are known)"
+    if m.units_leave:
+        return "jobs and their test on the past (units leave when they fail)"
+    most = int(model.in_service.sum())
+    sizes = [*(size for size in _SIZES if size < most), most]
+    rows = []
+    for size in sizes:
+        share = m.job
+        if size != m.job_size:  # this size is on the first screen already
+            share = model.interval("reliability", list(JOB_LENGTHS), size=size, placement="packed", n_draws=99)
+        rows.append([size, *map(float, share.estimate), float(share.low[1]), float(share.high[1])])
+    frame = pd.DataFrame(rows, columns=["nodes", "r6", "r24", "r72", "low", "high"])
+    table = Table(
+        "jobs",
+        "Jobs without interruption",
+        frame,
+        heads(f"nodes; r6: 6 h; r24: 24 h; limits: {interval_head(m.level)}; r72: 72 h"),
+        percent=frozenset({"r6", "r24", "r72", "limits"}),
+        note=f"{'On consecutive nodes, from' if most > 1 else 'From'} a random start.",
+    )
+    low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
+    verdict = (
+        f"{shown_share(value)} ({span(low, high, True)}) of jobs on {count(m.job_size, 'node')} run for 24 hours "
+        "without interruption."
+    )
+    uneven = _uneven(m, most, float(frame["r24"].iloc[-1]))
+    tested = m.backtest.result
+    if tested is None or "jobs" not in tested.parts:
+        why = m.backtest.problem if tested is None else "too few could be placed"
+        return Section("jobs", "Jobs", verdict, (*uneven, f"Predictions could not be tested: {why}."), tables=(table,))
+    past = tested.table[tested.table["part"] == "jobs"]
+    date, error = past["origin"].dt.strftime("%Y-%m-%d"), 100.0 * (past["predicted"] - past["seen"])
+    past = past.assign(date=date, error=error)
+    cells = Table(
+        "backtest-jobs",
+        f"Jobs of {count(int(past['size'].iloc[0]), 'node')} for 24 h, over 90 days",
+        past,
+        heads(f"date: from; predicted; limits: {interval_head(tested.level)}; seen: counted; error: error (points)"),
+        percent=frozenset({"predicted", "seen", "limits"}),
+        page=past.assign(error=[f"{round(error, 1) + 0.0:+.1f}" for error in past["error"]]),
+        note="From what was known at each date.",
+    )
+    draw = partial(plotting.backtest, tested, part="jobs")
+    figure = Figure("backtest-jobs", "Jobs of the past: predicted and counted", draw)
+    refuted = tested.refuted("jobs")
+    past_said = tested.sentences("jobs")[0]
+    if refuted:
+        verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
+    terms = (("How it was tested", _TESTED_BY),)
+    return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), terms, (cells,))
+
+
+def _uneven(m: ReportData, most: int, share: float) -> tuple[str, ...]:
+    """Why the share of jobs on all nodes is more than the time between interruptions would give, if it is."""
+    now = m.parameters.result
+    hours = None if now is None or now.mtbf.any is None else now.mtbf.any.value
+    if hours is None or not share - np.exp(-24.0 / hours) > _CLUSTERED:
+        return ()
+    nodes = f"all {count(most, 'node')}" if most > 1 else "the node"
+    found = m.dependence.result
+    counts = None if found is None else found.dispersion
+    waves = counts is not None and counts.clustered and not counts.trend
+    lead = "Incidents cluster: if they" if waves else "If incidents"
+    none = percent(float(np.exp(-24.0 / hours)))
+    return (f"{lead} came evenly, every {duration(hours)}, {none} of 24-hour jobs on {nodes} would meet none.",)
 
 
 def times(m: ReportData) -> Section | str:
@@ -109,13 +250,7 @@ def _as_observed(m: ReportData) -> Table:
 
 
 def _decimals(shares: npt.ArrayLike) -> int:
-    """Decimals in percent that tell the shares apart: those that the largest below one needs, three at most.
-
-    Examples
-    --------
-    >>> _decimals([0.97, 0.9933, 1.0]), _decimals([0.9, 0.95]), _decimals([1.0])
-    (2, 1, 1)
-    """
+    """Decimals in percent that tell the shares apart: those that the largest below one needs, three at most."""
     values = np.ravel(shares)
     below = values[values < 1.0]
     text = shown_availability(float(below.max())) if below.size else "."
@@ -203,12 +338,8 @@ def data(m: ReportData) -> Section:
     window = log.window
     facts: list[tuple[str, str]] = [("files", ", ".join(Path(p).name for p in source.paths) or "none: made in memory")]
     facts += [("format", source.format), *(("SHA-256", digest) for digest in source.sha256)]
-    facts += [
-        ("rows read", f"{source.rows_read:,}"),
-        ("rows kept", f"{source.rows_kept:,}"),
-        ("rows rejected", f"{len(log.rejected):,}"),
-        ("events", f"{len(log):,}"),
-    ]
+    counts = {"rows read": source.rows_read, "rows kept": source.rows_kept, "rows rejected": len(log.rejected)}
+    facts += [(name, f"{number:,}") for name, number in (counts | {"events": len(log)}).items()]
     if source.selection:
         facts.append(("selected", "; ".join(source.selection)))
     if len(log.population) and not pd.isna(window.start) and not log.undated:
@@ -238,3 +369,27 @@ def data(m: ReportData) -> Section:
     if source.omissions:
         verdict = f"{verdict} {'; '.join(source.omissions)}."
     return Section("data", "Data", verdict, details=tuple(tables), fold="Files, counts, rejected rows")
+
+
+def _used(m: ReportData) -> str:
+    """Which part of the log the report is about, by which rule."""
+    if m.chosen.name == "given":
+        return "The part used was chosen by hand."
+    if m.chosen.problem is not None or m.chosen.name == "all":
+        return "Here all of the log is used."
+    return "The last period with a sixth of the node-hours or more is used."
+
+
+def methods(m: ReportData, keys: Collection[str]) -> Section:
+    """The section on methods, with the terms of the page's sections (`keys`)."""
+    if m.log.lifetimes is not None:
+        verdict = "Units are assumed independent, and those observed longer to be like the others."
+        return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
+    verdict = (
+        f"{count(m.asked, 'test')} with p-values; family-wise error 5 % (Holm 1979)."
+        if m.asked and not _TESTED.isdisjoint(keys)
+        else "Too few failures for tests of change, of nodes and of dependence."
+    )
+    explained = {key: f"{text} {_used(m)}" if key[0] == "Period" else text for key, text in _TERMS.items()}
+    terms = tuple((term, text) for (term, of), text in explained.items() if not set(of.split()).isdisjoint(keys))
+    return Section("methods", "Methods", verdict, terms=terms, fold="Each method")

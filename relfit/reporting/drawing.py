@@ -18,32 +18,15 @@ _SVG, _XLINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _DRAWN_ATTRIBUTES = ("clip-path", "style", "fill", "mask", "filter")
 SIZE, WIDE = (5.0, 3.2), (11.3, 1.5)
-_PAGE_LOOK: Any = {
-    "font.size": 11.5,
-    "axes.labelsize": 11.5,
-    "axes.labelcolor": style.INK,
-    "text.color": style.INK,
-    "xtick.labelsize": 11.5,
-    "ytick.labelsize": 11.5,
-    "legend.fontsize": 11.5,
-}
+_TEXTS = ("font.size", "axes.labelsize", "xtick.labelsize", "ytick.labelsize", "legend.fontsize")
+_PAGE_LOOK: Any = {**dict.fromkeys(_TEXTS, 11.5), "axes.labelcolor": style.INK, "text.color": style.INK}
 """On a phone of 390 pixels a figure is about as wide as it is drawn: text of 11 pixels."""
-_INKS = {
-    style.INK: "currentColor",
-    "#000000": "currentColor",
-    "#ffffff": "var(--card)",
-    style.PALE: "var(--grid)",
-    style.GREY: "var(--grey)",
-    style.BLUE: "var(--blue)",
-    style.GREEN: "var(--green)",
-    style.VERMILION: "var(--vermilion)",
-    style.PURPLE: "var(--purple)",
-    style.ORANGE: "var(--orange)",
-    style.SKY: "var(--sky)",
-}
+_NAMED = ("grey", "blue", "green", "vermilion", "purple", "orange", "sky")
+_INKS = {getattr(style, name.upper()).lower(): f"var(--{name})" for name in _NAMED}
+_INKS |= {style.PALE.lower(): "var(--grid)", "#ffffff": "var(--card)"}
+_INKS |= {style.INK.lower(): "currentColor", "#000000": "currentColor"}
 """Colours that follow the theme of the page."""
 _COLOUR = re.compile("|".join(_INKS), re.IGNORECASE)
-_INKS_BY_LOWER = {colour.lower(): ink for colour, ink in _INKS.items()}
 
 
 def drawn(figure: Figure) -> Picture:
@@ -99,15 +82,14 @@ def _svg(canvas: Canvas, key: str, title: str) -> str:
         for name in _DRAWN_ATTRIBUTES:
             if name in element.attrib:
                 element.set(name, _REFERENCE.sub(rf"url(#{key}-\1)", element.get(name, "")))
+        for name in ("style", "fill", "stroke"):
+            if name in element.attrib:
+                inked = _COLOUR.sub(lambda colour: _INKS[colour.group().lower()], element.get(name, ""))
+                element.set(name, inked)
     for name in ("width", "height"):
         root.attrib.pop(name, None)
     root.set("role", "img")
     root.set("aria-label", title)
-    for element in root.iter():
-        for name in ("style", "fill", "stroke"):
-            if name in element.attrib:
-                inked = _COLOUR.sub(lambda colour: _INKS_BY_LOWER[colour.group().lower()], element.get(name, ""))
-                element.set(name, inked)
     ElementTree.register_namespace("", _SVG)
     ElementTree.register_namespace("xlink", _XLINK)
     return ElementTree.tostring(root, encoding="unicode")

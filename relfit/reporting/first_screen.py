@@ -63,24 +63,12 @@ def _lost_hours(m: ReportData) -> dict[str, float]:
 
 
 def limits(low: float, high: float, value: float) -> str:
-    """The interval of a duration, in the unit of the duration's own text.
-
-    Examples
-    --------
-    >>> limits(4.09, 4.71, 4.38), limits(12720.0, 18670.0, 15336.0)
-    ('4.09 to 4.71 hours', '530 to 778 days')
-    """
+    """The interval of a duration, in the unit of the duration's own text."""
     return interval_ends(duration(low, value), duration(high, value))
 
 
 def shown_availability(share: float) -> str:
-    """An availability in percent, with one decimal below 99 %, else as many digits as its nines need.
-
-    Examples
-    --------
-    >>> shown_availability(0.93778), shown_availability(0.99935)
-    ('93.8 %', '99.935 %')
-    """
+    """An availability in percent, with one decimal below 99 %, else as many digits as its nines need."""
     return percent(share, 1 if share < 0.99 else None)
 
 
@@ -358,9 +346,6 @@ def many_rejected(m: ReportData) -> list[Point]:
     if not rejected or rejected < _MANY_REJECTED * rows:
         return []
     return [Point(f"{rejected:,} of {rows:,} rows were rejected ({percent(rejected / rows)}).", "data", "which")]
-
-
-# ------------------------------------------------------------- several systems
 
 
 def _systems_sentence(m: ReportData) -> str:

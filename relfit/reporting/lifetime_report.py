@@ -164,10 +164,7 @@ def _ages(lives: LifeData) -> list[float]:
 
 
 def _by_age(lives: LifeData) -> pd.DataFrame:
-    """Share that ends within each year of age (Kaplan-Meier), with Poisson limits of as many ends as inform it.
-
-    From the first year that enough begin under observation to the last that enough begin and remain in.
-    """
+    """Share that ends within each year of age that enough begin (Kaplan-Meier), with Poisson limits of its ends."""
     rows: list[list[float]] = []
     steps = kaplan_meier(lives)
     for year in range(100):

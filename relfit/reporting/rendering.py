@@ -24,16 +24,9 @@ _TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
 
 
 def isolated(value: object) -> Any:
-    r"""A text as a page shows it: a name that is written from right to left does not reverse the text around it.
+    """A text as a page shows it: a name that is written from right to left does not reverse the text around it.
 
     Invisible control characters are written out, and no line ends between a number and its percent sign.
-
-    Examples
-    --------
-    >>> isolated("node a\u202eb<c, d fails")
-    Markup('node <bdi>a\u202eb&lt;c</bdi>, d fails')
-    >>> isolated("n1\x07"), isolated(1.5)
-    ('n1\\x07', 1.5)
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value

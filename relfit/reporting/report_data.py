@@ -18,18 +18,22 @@ from relfit.analyses.independence.thresholds import ALPHA, held_to
 from relfit.analyses.recurrence import Availability, AvailabilityOverTime
 from relfit.analyses.screening import Bursts, ChangePoints, Incidents, OutlierNodes, RepairKinds, RepeatFailures
 from relfit.backtesting import Backtest
-from relfit.backtesting.backtest_results import MARK_LEVEL
+from relfit.backtesting.backtest_results import MARK_LEVEL, MATTERS, REFUTED
+from relfit.backtesting.interval_scores import lost_lately
 from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError, RelfitError
 from relfit.base.results import Interval
+from relfit.base.text import duration, percent
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.fleet.calibration import Parameters
+from relfit.fleet.job_placement import NodeOutages
 from relfit.log.failurelog import FailureLog
 from relfit.log.units_in_service import leave_at_failure
+from relfit.planning import CheckpointPlan, plan_checkpoints
 from relfit.planning.job_questions import WhatIf, what_if
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.checkpoint_advice import AdvisedCheckpoints, advised_checkpoints
 from relfit.study import Study
+from relfit.system.jobs import Checkpoint
 
 T = TypeVar("T")
 _PARTS = ("correlation", "cofailure", "place", "serial", "pooled", "dispersion", "cycles")
@@ -39,6 +43,7 @@ JOB_LENGTHS = ("6h", "24h", "72h")
 LATELY = 2160.0  # hours
 _FEW = 40  # failures
 _FEWEST_FITTED = 3
+_SAVE = "5min"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,37 @@ def answered(work: Callable[[ReportData], T]) -> cached_property[Answer[T]]:
 
     answer.__doc__ = work.__doc__
     return cached_property(answer)
+
+
+@dataclass(frozen=True)
+class AdvisedCheckpoints:
+    """A plan for one size of job, and the share of time that such jobs lost in the last 90 days, with its limits."""
+
+    size: int
+    plan: CheckpointPlan
+    lost: tuple[float, float, float]
+
+    @property
+    def advice(self) -> str:
+        """The interval, what failures cost with it, and what spares would change."""
+        size = "a job on one node" if self.size == 1 else f"a {self.size}-node job"
+        spared = getattr(self.plan, "spared_waste", None)
+        spare = f", {percent(spared)} where spares take over at once" if spared is not None and self.plan.waits else ""
+        lately = f" ({percent(self.lost[1])} in the last 90 days)" if self.refuted else ""
+        return (
+            f"Checkpoint {size} every {duration(self.plan.checkpoint_every)} if checkpoint and restore take 5 minutes "
+            f"each: failures cost {percent(self.plan.waste)} of its time{lately}{spare}."
+        )
+
+    @property
+    def refuted(self) -> str:
+        """Why the predicted loss is refuted: it is clearly more, or less, than what such jobs lost; else empty."""
+        low, mean, high = self.lost
+        least, most = self.plan.waste_limits
+        far = abs(self.plan.waste - mean) > REFUTED * MATTERS["decisions"]
+        if not far or not (least > high or most < low):
+            return ""
+        return f"{percent(self.plan.waste)} predicted, {percent(mean)} in the last 90 days"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +161,6 @@ class ReportData:
         """Whether there are too few incidents for most answers."""
         return self.failures < _FEW
 
-    # ------------------------------------------------------------------ the fleet
-
     @answered
     def model(self) -> FleetModel:
         """The model of the fleet."""
@@ -167,16 +201,9 @@ class ReportData:
         self.availability.needed  # noqa: B018 - or why there is none
         return recurrence.availability_over_time(self.part, level=self.level)
 
-    # ------------------------------------------------------------------ questions
-
     def _one_system(self) -> None:
         if self.several_systems:
             raise DataError("several systems; select one")
-
-    def _one_known_system(self) -> None:
-        self._one_system()
-        if self.few or self.part.question is not None:
-            raise DataError("too few failures" if self.few else "only nodes that failed are known")
 
     @answered
     def change_points(self) -> ChangePoints:
@@ -257,10 +284,7 @@ class ReportData:
 
     @answered
     def backtest(self) -> Backtest:
-        """Backtest of forecasts, and of jobs of the size of the first screen, on the log's own past, without models.
-
-        At the level of the mark of trust, whatever that of the report.
-        """
+        """Backtest, without models, of forecasts and jobs of the first screen's size, at the level of the mark."""
         if self.few:
             raise DataError("too few failures")
         self._one_system()
@@ -279,15 +303,23 @@ class ReportData:
         return leave_at_failure(self.log)
 
     def _jobs(self) -> None:
-        self._one_known_system()
+        self._one_system()
+        if self.few or self.part.question is not None:
+            raise DataError("too few failures" if self.few else "only nodes that failed are known")
         if self.units_leave:
             raise DataError("units leave when they fail")
 
     @answered
     def checkpoints(self) -> AdvisedCheckpoints:
-        """The advised checkpoints of a job of the size of the first screen."""
+        """The plan for a job of the size of the first screen that saves and restores in five minutes, and its loss."""
         self._jobs()
-        return advised_checkpoints(self.parameters.needed, self.log, self.job_size)
+        size, costs = self.job_size, Checkpoint(save=_SAVE, restore=_SAVE)
+        plan = plan_checkpoints(self.parameters.needed, costs, nodes=size)
+        nodes = NodeOutages.of(self.log)
+        if not nodes:
+            raise DataError("no node is known")
+        lost = lost_lately(nodes[0], self.log.window.hours, size, plan.checkpoint_every, costs, MARK_LEVEL)
+        return AdvisedCheckpoints(size, plan, lost)
 
     @answered
     def bursts(self) -> Bursts:
@@ -308,8 +340,6 @@ class ReportData:
         """The grid of answers about jobs."""
         self._jobs()
         return what_if(self.model.needed, self.parameters.needed)
-
-    # ------------------------------------------------------------------ distributions
 
     @answered
     def interruptions(self) -> CheckedFits:

@@ -18,8 +18,7 @@ from scipy import stats
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.cli.app import main
-from relfit.reporting.campaign_page import write_campaign_page
-from relfit.reporting.campaign_settings import base_settings, in_hours
+from relfit.reporting.campaign_page import base_settings, in_hours, write_campaign_page
 from relfit.simulation.campaigns.campaign_results import numbers
 
 mpl.use("Agg")

@@ -8,7 +8,7 @@ from importlib import metadata
 
 import pytest
 
-from relfit.cli import doctor_command
+from relfit.cli import data_commands
 from relfit.cli.app import main
 from tests.cli.conftest import relfit
 
@@ -27,8 +27,8 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 
 def test_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    there = doctor_command._version
-    monkeypatch.setattr(doctor_command, "_version", lambda name: None if name in ("rich", "dask") else there(name))
+    there = data_commands._version
+    monkeypatch.setattr(data_commands, "_version", lambda name: None if name in ("rich", "dask") else there(name))
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert main(["doctor"]) == 1
     text = " ".join(capsys.readouterr().out.split())

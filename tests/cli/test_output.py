@@ -115,7 +115,7 @@ def test_the_bar_says_how_far_a_long_step_is(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys, "stderr", stream)
     with ProgressSteps("reading", "writing") as steps:
         deadline = time.monotonic() + 20.0
-        while steps._task is None and time.monotonic() < deadline:
+        while steps._bar is None and time.monotonic() < deadline:
             time.sleep(0.01)
         steps.next()
         steps.say("nodes", 0.5)

@@ -91,6 +91,7 @@ def test_prose_is_wrapped_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> None
     assert max(map(len, lines)) <= 60
     assert " ".join(line.strip() for line in lines) == text
     assert all(line.startswith("  ") for line in lines[1:])
+    assert screen.wrapped("short") == ["short"]
     assert screen.wrapped("/a/path/without/blanks/" + "x" * 90) == ["/a/path/without/blanks/" + "x" * 90]
 
 
@@ -444,3 +445,18 @@ def test_a_median_that_is_not_reached_is_no_number() -> None:
     )
     lines = screen.table(table)
     assert [line.strip() for line in lines[2:]] == ["not reached", "not reached (above 400)", "5 (3-inf)"]
+
+
+def test_columns_are_headed_by_words_with_a_unit() -> None:
+    said = {name: screen.heading(name) for name in ("mtbf_hours", "mtbf", "best_by_aicc", "hazard_24h", "hazard_ratio")}
+    assert list(said.values()) == ["MTBF hours", "MTBF (h)", "best by AICc", "hazard 24h (1/h)", "hazard ratio"]
+
+
+def test_a_table_is_drawn_with_limits_in_brackets_and_heads_of_two_lines() -> None:
+    none = float("nan")
+    wide = pd.DataFrame(
+        {"node": ["a", "b"], "mean": [1234.5678, none], "mean_low": [1.0, none], "mean_high": [1500.0, none]}
+    )
+    assert screen.table(wide) == ["node  mean", "----  ---------------", "a     1,235 (1-1,500)", "b     -"]
+    narrow = screen.table(pd.DataFrame({"failures_of_nodes": [1], "n": [2]}), room=12)
+    assert narrow == ["failures", "of nodes  n", "--------  -", "       1  2"]

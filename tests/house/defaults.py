@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import Field
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -53,9 +54,10 @@ def _of(name: str, what: Any) -> Iterator[str]:
 
 
 def _defaults(name: str, function: Any) -> Iterator[str]:
-    """The defaults of a function, but for None."""
+    """The defaults of a function, but for None; that of an option of a command is declared with it."""
     parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default not in (inspect.Parameter.empty, None)}
+    own = {p.name: p.default.default if isinstance(p.default, Field) else p.default for p in parameters}
+    defaults = {key: value for key, value in own.items() if value not in (inspect.Parameter.empty, None)}
     if defaults:
         yield f"{name}({', '.join(f'{key}={_shown(value)}' for key, value in defaults.items())})"
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Weibull
-from relfit.plotting import job_figures as plots
+from relfit.plotting import forecast_figures as plots
 from relfit.system import System, chi_square, system_from_fits
 
 

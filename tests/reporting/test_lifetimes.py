@@ -13,8 +13,8 @@ from lifelines import KaplanMeierFitter
 import relfit as rf
 from relfit.analyses.screening.tallies import by_node
 from relfit.cli.app import main
+from relfit.reporting.detail_sections import jobs
 from relfit.reporting.first_screen import _limits
-from relfit.reporting.job_sections import jobs
 from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST

@@ -17,8 +17,8 @@ from relfit.analyses.recurrence import availability
 from relfit.fleet import chosen_period
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Table
+from relfit.reporting.detail_sections import methods
 from relfit.reporting.fleet_sections import steady
-from relfit.reporting.method_notes import methods
 from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
 from tests.reporting.logs import FAST, log_of
