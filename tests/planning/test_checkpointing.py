@@ -26,7 +26,7 @@ from relfit.planning.checkpointing.renewal_failures import (
     robust_interval,
 )
 from relfit.planning.checkpointing.two_level import LevelCosts
-from relfit.planning.job_rate import rate_of_job, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, until_all_are_up, wait_for_repair
 from relfit.planning.plan import contradictions, limits
 from relfit.system import System
 from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
@@ -507,6 +507,11 @@ def test_what_fails_during_a_repair_is_told_if_it_adds_half_a_percent(wait: floa
     hours, text = wait_for_repair(2.0, wait=wait)
     assert hours == 2.0
     assert ("and for what fails meanwhile" in text) == told
+
+
+def test_the_wait_until_all_nodes_are_up() -> None:
+    assert until_all_are_up([20.0, 2.0], 2.0).round(2).tolist() == [2.1, 3.44]
+    assert until_all_are_up([20.0, 2.0], 2.0, 1.0).round(2).tolist() == [2.0, 2.0]  # with a level in common
 
 
 def test_the_basis_names_the_parameters() -> None:

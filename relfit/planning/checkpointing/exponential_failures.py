@@ -23,13 +23,7 @@ def costs_of(save: Durations, restore: Durations, restart: Durations) -> tuple[F
 
 
 def young_interval(mtbf: Durations, save: Durations) -> FloatArray:
-    """Young's interval ``sqrt(2 C mu)``, hours.
-
-    Examples
-    --------
-    >>> young_interval("24h", "5min").round(3).tolist()
-    2.0
-    """
+    """Young's interval ``sqrt(2 C mu)``, hours."""
     return np.sqrt(2.0 * durations("save", save) * durations("mtbf", mtbf, zero=False, infinite=True))
 
 
@@ -38,13 +32,6 @@ def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, or
 
     First order: ``sqrt(2 C (mu + R))``. Higher order (his equation 37): with ``z = sqrt(C / (2 mu))``,
     ``sqrt(2 C mu) (1 + z/3 + z**2/9) - C`` for ``C < 2 mu``, else ``mu``; the restore does not enter.
-
-    Examples
-    --------
-    The three examples of his figures 3 to 5 (printed as 117, 57 and 9.1 minutes):
-
-    >>> (60 * daly_interval(["24h", "6h", "15min"], "5min", "10min")).round(1).tolist()
-    [116.7, 56.7, 9.1]
     """
     mu = durations("mtbf", mtbf, zero=False, infinite=True)
     c, r = durations("save", save), durations("restore", restore)
@@ -69,11 +56,6 @@ def least_mtbf(save: Durations, restore: Durations = 0.0, restart: Durations = 0
     """Mean time between failures, hours, below which the first-order waste is 1 at any interval.
 
     The migration paper, section 6: ``1/nu**2`` with ``nu`` the root of ``nu**2 (R + D) + nu sqrt(2 C) = 1``.
-
-    Examples
-    --------
-    >>> float(first_order_best_waste(least_mtbf(0.1, 0.2), 0.1, 0.2).round(9))
-    1.0
     """
     c, r, d = costs_of(save, restore, restart)
     # 1/nu is the same root without the division of small numbers
@@ -89,13 +71,7 @@ def waste(
     *,
     exposed: tuple[str, ...] = BOTH,
 ) -> FloatArray:
-    """Share of time lost, exact; an `every` of zero gives the limit, and failures can occur in what is `exposed`.
-
-    Examples
-    --------
-    >>> waste(24, [1, 2, 4], "5min", "10min").round(4).tolist()
-    [0.1038, 0.0874, 0.1076]
-    """
+    """Share of time lost, exact; an `every` of zero gives the limit, and failures can occur in what is `exposed`."""
     c, r, d = costs_of(save, restore, restart)
     mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)
     mu, w, c, r, d = cases(mtbf=mu, every=w, save=c, restore=r, restart=d)
@@ -104,11 +80,5 @@ def waste(
 
 
 def best_waste(mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
-    """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float.
-
-    Examples
-    --------
-    >>> best_waste([24, 0.1, 0.001], 1).round(4).tolist()
-    [0.2616, 1.0, 1.0]
-    """
+    """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float."""
     return waste(mtbf, best_interval(mtbf, save, restore, restart), save, restore, restart)

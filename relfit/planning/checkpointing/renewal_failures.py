@@ -39,28 +39,13 @@ def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, 
 
     `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can occur is part of the time to
     the next failure. `every` may be zero if saves take time and do not stop the work: they then run without a pause.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Weibull
-    >>> renewal_waste(Weibull(0.7, 24.0), [1, 2, 4], Checkpoint(save="5min", restore="10min")).round(4).tolist()
-    [0.0975, 0.0759, 0.0853]
     """
     gap = durations("every", every, zero=checkpoint.slowed < 1.0 and checkpoint.save > 0.0)
     return 1.0 - _progress(time_to_failure(source), gap, checkpoint, float(durations("restart", restart)))
 
 
 def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
-    """The interval with the least waste, by a search over eight decades; arguments as for `renewal_waste`.
-
-    Examples
-    --------
-    Exponential failures give the optimum in closed form:
-
-    >>> best = best_fixed_interval(24, Checkpoint(save="5min", restore="10min"))
-    >>> round(best.every, 4), round(best.waste, 4)
-    (1.9448, 0.0874)
-    """
+    """The interval with the least waste, by a search over eight decades; arguments as for `renewal_waste`."""
     life, pause = time_to_failure(source), float(durations("restart", restart))
 
     def progress(every: npt.ArrayLike) -> FloatArray:

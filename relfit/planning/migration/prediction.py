@@ -89,13 +89,6 @@ def predicted_waste(
     that stops during migrations, an interval ends at the rate ``k = u + a (1 - exp(-u M))``, with u the rate of
     failures not avoided and a that of alarms; an hour on that clock takes ``1 + a (1 - exp(-u M))/u``. With both in the
     formula for checkpoints the result is exact.
-
-    Examples
-    --------
-    >>> one = predicted_waste(24, 2, "5min", "5min", "5min", "1min", Predictor(0.8, 0.5))
-    >>> none = predicted_waste(24, 2, "5min", "5min", "5min", "1min", Predictor(0.0))
-    >>> round(float(one), 4), round(float(none), 4)
-    (0.0507, 0.0874)
     """
     work = durations("interval", interval, infinite=True)
     mu, c, r, d, m, w = _cases(mtbf, save, restore, restart, migration, predictor, interval=work)
@@ -112,13 +105,7 @@ def predicted_waste(
 def best_predicted_interval(
     mtbf: Durations, save: Durations, restore: Durations, restart: Durations, migration: Durations, predictor: Predictor
 ) -> FloatArray:
-    """Interval with the least `predicted_waste`, hours of work; infinite if every failure is avoided.
-
-    Examples
-    --------
-    >>> best_predicted_interval(24, "5min", 0, 0, "1min", Predictor([0.0, 0.75, 1.0])).round(3).tolist()
-    [1.945, 3.944, inf]
-    """
+    """Interval with the least `predicted_waste`, hours of work; infinite if every failure is avoided."""
     mu, c, _, _, m = _cases(mtbf, save, restore, restart, migration, predictor)
     kill, _ = _clock(mu, m, predictor)
     with np.errstate(divide="ignore"):
@@ -139,11 +126,6 @@ def break_even_recall(
     """Least recall at which migration with checkpoints yields more than checkpoints alone, which use all nodes.
 
     `working_share` is the share of the nodes that are not spares. 0 if any recall pays, NaN if none does.
-
-    Examples
-    --------
-    >>> break_even_recall([24, 240], "5min", "5min", "5min", "1min", 0.5, working_share=0.98).round(3).tolist()
-    [0.379, 0.934]
     """
     worker, alarms = share("working_share", working_share, zero=False), Predictor(1.0, precision, lead)
     mu, c, r, d, m, worker, p = _cases(

@@ -20,19 +20,7 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
-from relfit.fitting.families import Distribution
 from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
-from relfit.system.jobs import time_to_failure
-
-_MINUTES = {
-    "today": (25.0, 2.5),
-    "2011 HD": (7.5, 2.5),
-    "2011 SSD": (5.0, 2.5),
-    "2011 Flash": (1.5, 2.5),
-    "2011 Flash, faster reboot": (1.5, 0.25),
-    "2015": (0.05, 0.25),
-}
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -68,7 +56,15 @@ class Scenario:
 
 
 SCENARIOS = {
-    name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name) for name, (save, down) in _MINUTES.items()
+    name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name)
+    for name, save, down in (
+        ("today", 25.0, 2.5),
+        ("2011 HD", 7.5, 2.5),
+        ("2011 SSD", 5.0, 2.5),
+        ("2011 Flash", 1.5, 2.5),
+        ("2011 Flash, faster reboot", 1.5, 0.25),
+        ("2015", 0.05, 0.25),
+    )
 }
 """The paper's six scenarios, Tables 1 to 6."""
 
@@ -80,11 +76,6 @@ def spares_for_risk(
 
     Each of the N nodes (spares included) is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any
     time; a shortage means that more than m are.
-
-    Examples
-    --------
-    >>> spares_for_risk([2**14, 2**17, 2**20], "1 day", "1min", "2.5min", 1e-4).tolist()
-    [65, 386, 2732]
     """
     n, mu, m, d, eps = cases(
         nodes=whole("nodes", nodes).astype(np.float64),
@@ -118,41 +109,16 @@ class JobMix:
         return np.asarray(busy / busy.sum())
 
 
-def job_mix(
-    nodes: int,
-    share_sequential: float = 0.25,
-    *,
-    sizes: npt.ArrayLike | None = None,
-    shares: npt.ArrayLike | None = None,
-) -> JobMix:
+def job_mix(nodes: int, share_sequential: float = 0.25) -> JobMix:
     """Jobs that fill the machine (section 4.1 of the paper).
 
-    A share of the jobs is on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
-    Other `sizes` come with `shares`, the share of the jobs with each size. An `ArgumentError` for a size above the
-    number of nodes, or sizes without as many shares.
-
-    Examples
-    --------
-    >>> mix = job_mix(16)
-    >>> mix.sizes.tolist(), float((mix.sizes * mix.jobs).sum().round(9))
-    ([1, 2, 4, 8, 16], 16.0)
+    A share of them is on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
     """
-    total = int(whole("nodes", nodes))
-    if sizes is None:
-        one = float(share("share_sequential", share_sequential))
-        most = int(np.log2(total)) if one < 1.0 else 0
-        size = 2 ** np.arange(most + 1)
-        part = np.concatenate([[one], np.full(most, (1.0 - one) / max(most, 1))]) if most else np.ones(1)
-    else:
-        if shares is None:
-            raise ArgumentError("sizes without shares", remedy="give the share of the jobs of each size")
-        size, part = np.atleast_1d(whole("sizes", sizes)), np.atleast_1d(share("shares", shares))
-        if size.shape != part.shape or size.ndim != 1:
-            raise ArgumentError(f"{size.size} sizes but {part.size} shares")
-        if not part.sum() > 0.0 or size.max() > total:
-            raise ArgumentError("jobs larger than the machine, or no jobs", remedy="look at sizes and shares")
-        part = part / part.sum()
-    return JobMix(size.astype(np.int64), part * total / float((size * part).sum()))
+    total, one = int(whole("nodes", nodes)), float(share("share_sequential", share_sequential))
+    most = int(np.log2(total)) if one < 1.0 else 0
+    sizes = 2 ** np.arange(most + 1)
+    parts = np.concatenate([[one], np.full(most, (1.0 - one) / most)]) if most else np.ones(1)
+    return JobMix(sizes.astype(np.int64), parts * total / float((sizes * parts).sum()))
 
 
 class Throughputs(Result):
@@ -202,40 +168,23 @@ class Throughputs(Result):
 
 
 def compare_throughputs(
-    scenario: Scenario | str,
+    scenario: Scenario,
     nodes: npt.ArrayLike,
-    mtbf: Durations | Distribution,
+    mtbf: Durations,
     risk: npt.ArrayLike = 1e-4,
     *,
     parallel: bool = True,
     mix: JobMix | None = None,
-    share_sequential: float = 0.25,
     spares: npt.ArrayLike | None = None,
 ) -> Throughputs:
     """Nodes at work when jobs save in time, migrate, or checkpoint periodically; arguments broadcast as cases.
 
-    `scenario` may be the name of one of `SCENARIOS`, `nodes` includes spares, and `mtbf` is that of one node. A
-    distribution stands for new nodes: a job on n nodes has the mean of the smallest of n times to failure. (The paper's
-    formula for Weibull times, section 4.2, has a misprint: the scale is multiplied by ``n**(-1/shape)``.) Without
-    `parallel` each node has its own job; `mix` and `share_sequential` are as in `job_mix`; `spares` replace the `risk`
-    of running out of them. An `ArgumentError` for more spares than nodes, an unknown scenario, or an invalid time or
-    risk.
-
-    Examples
-    --------
-    >>> result = compare_throughputs("today", 2**14, "1 day")
-    >>> int(result.spares), round(100 * float(result.improvement), 1)
-    (65, 2081.5)
+    `nodes` includes spares, and `mtbf` is that of one node. Without `parallel` each node has its own job; `mix` is
+    that of `job_mix` by default; `spares` replace the `risk` of running out of them.
     """
-    if not isinstance(scenario, Scenario):
-        if scenario not in SCENARIOS:
-            raise ArgumentError(f"scenario {scenario!r} is not known", remedy=f"use one of {', '.join(SCENARIOS)}")
-        scenario = SCENARIOS[scenario]
-    family = mtbf if isinstance(mtbf, Distribution) else None
-    mean = durations("mtbf", mtbf, zero=False) if family is None else np.asarray(family.mean(), dtype=np.float64)
     n, mu, eps, c, r, d, m = cases(
         nodes=whole("nodes", nodes).astype(np.float64),
-        mtbf=mean,
+        mtbf=durations("mtbf", mtbf),  # spares and waste reject zero
         risk=share("risk", risk, zero=False, one=False),
         save=scenario.save,
         restore=scenario.restore,
@@ -249,13 +198,8 @@ def compare_throughputs(
         raise ArgumentError("more spares than nodes")
     working, flat = np.empty((5, n.size)), zip(*(x.ravel() for x in (n, mu, c, r, d, m)), strict=True)
     for i, (total, one, save, restore, down, move) in enumerate(flat):
-        if not parallel:
-            jobs = JobMix(np.ones(1, dtype=np.int64), np.array([total]))
-        else:
-            jobs = job_mix(int(total), share_sequential) if mix is None else mix
+        jobs = (mix or job_mix(int(total))) if parallel else job_mix(int(total), 1.0)
         busy, gap = jobs.node_shares * total, one / jobs.sizes
-        if family is not None:
-            gap = np.array([time_to_failure(family, nodes=int(size)).mean() for size in jobs.sizes])
         waste, exact = first_order_best_waste(gap, save, restore, down), best_waste(gap, save, restore, down)
         working[:, i] = (
             (busy * gap / (gap + save + down + restore)).sum(),

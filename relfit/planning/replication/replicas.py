@@ -30,11 +30,6 @@ def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike =
     """Mean number of node failures until one of n processes has lost all its r copies, if no copy is restarted.
 
     ``n B(1/r, n)``, for large n ``Gamma(1/r) n**(1 - 1/r)``; for two copies, ``sqrt(pi n)``.
-
-    Examples
-    --------
-    >>> failures_to_interruption([1, 100, 100_000]).round(2).tolist()
-    [2.0, 17.75, 560.5]
     """
     n, r = cases(
         processes=whole("processes", processes).astype(np.float64),
@@ -69,26 +64,12 @@ class CopiedJob:
         object.__setattr__(self, "replicas", int(whole("replicas", self.replicas)))
 
     def waste(self, processes: npt.ArrayLike, interval: Durations) -> FloatArray:
-        """Long-run waste at an interval of work between saves; exact, not counting the nodes of the copies.
-
-        All copies run at the start of every interval.
-
-        Examples
-        --------
-        >>> CopiedJob(43_800, "1min", "1min").waste(100_000, [2, 8, 32]).round(4).tolist()
-        [0.0084, 0.0043, 0.0356]
-        """
+        """Long-run waste at an interval of work between saves; exact, not counting the nodes of the copies."""
         n = whole("processes", processes).astype(np.float64)
         return 1.0 - self._progress(n, durations("interval", interval, zero=False), *self._rates)
 
     def best_interval(self, processes: npt.ArrayLike) -> FloatArray:
-        """Interval with the least `waste`, hours of work; for pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``.
-
-        Examples
-        --------
-        >>> CopiedJob(43_800, "1min", "1min").best_interval(100_000).round(2).tolist()
-        6.2
-        """
+        """Interval with the least `waste`, hours of work; for pairs to first order ``(3 C mu**2 / (4 n))**(1/3)``."""
         durations("save", self.save, zero=False)
         mu, n, k = self.mtbf, whole("processes", processes).astype(np.float64), self.replicas
         # to first order an interval w fails with probability n (w/mu)**r and then loses r/(r + 1) of it
@@ -103,14 +84,7 @@ class CopiedJob:
         return np.exp(log_interval)
 
     def useful(self, nodes: npt.ArrayLike) -> FloatArray:
-        """Share of N nodes that does useful work at the best interval, with ``N // replicas`` processes.
-
-        Examples
-        --------
-        >>> alone, pairs = (CopiedJob(43_800, "10min", "10min", replicas=k) for k in (1, 2))
-        >>> [one.useful([10_000, 1_000_000]).round(3).tolist() for one in (alone, pairs)]
-        [[0.721, 0.0], [0.497, 0.484]]
-        """
+        """Share of N nodes that does useful work at the best interval, with ``N // replicas`` processes."""
         n = whole("nodes", nodes, self.replicas).astype(np.float64)
         if self.replicas == 1:
             return 1.0 - best_waste(1.0 / (n / self.mtbf + self.wide_rate), self.save, self.restore, self.restart)
@@ -122,11 +96,6 @@ class CopiedJob:
         """Nodes, a multiple of `replicas`, from which copies yield more than checkpoints alone; infinite if never.
 
         Searched up to 2**50 nodes.
-
-        Examples
-        --------
-        >>> CopiedJob(43_800, ["1min", "10min"], ["1min", "10min"]).break_even().tolist()
-        [350194.0, 35472.0]
         """
         single = replace(self, replicas=1)
 
