@@ -201,9 +201,6 @@ def wait_for_repair(
     return hours, f"{text}."
 
 
-# ---------------------------------------------------------------------- details
-
-
 def _of_parameters(
     parameters: Parameters, nodes: int | None, repair: Durations | None, n_draws: int, rng: Seed
 ) -> JobRate:

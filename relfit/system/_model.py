@@ -82,8 +82,6 @@ class System(SystemNodes, Quantities):
     1399.4
     """
 
-    # -------------------------------------------------------------- quantities
-
     @cached_property
     def _rule(self) -> FailureRule:
         return FailureRule(self.tolerance, self.common, self.racks, self.rack_events)
@@ -161,8 +159,6 @@ class System(SystemNodes, Quantities):
         """
         return sampling.sequences(self.components, self.ages, self.names, until, failures, size, rng)
 
-    # ------------------------------------------------------- the first k nodes
-
     def by_size(self, horizon: Durations = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
         """Reliability, hazard and mean time to failure of the first k nodes, for every k.
 
@@ -225,8 +221,6 @@ class System(SystemNodes, Quantities):
 
         log_alive = integrate_reliability(log_reliability, self.quantile(0.5), self.n_nodes)
         return np.where(finite, log_alive, np.inf)
-
-    # -------------------------------------------------------------- uncertainty
 
     def _parameters(self) -> uncertainty.DrawnParameters:
         sources = uncertainty.sources_of(self.components, self.names, self.sources, self.origin)

@@ -124,8 +124,6 @@ class SystemNodes:
         options = {**{name: getattr(self, name) for name in names}, **changes}
         return type(self).of_components(components, ages, **options)
 
-    # --------------------------------------------------------------- the nodes
-
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -226,8 +224,6 @@ class SystemNodes:
     def tolerating(self, tolerance: int) -> Self:
         """The same system with another tolerance: the number of nodes that may fail."""
         return self._replaced(self.components, self.ages, tolerance=tolerance)
-
-    # ----------------------------------------------------------------- showing
 
     def __repr__(self) -> str:
         sizes: dict[str, int] = {}

@@ -94,9 +94,6 @@ def system_from_fits(
     return system_of_estimates(fits.groups, nodes, ages, values, kind, missing, remedy, status=status, **options)
 
 
-# --------------------------------------------------- nodes out of estimates
-
-
 def system_of_estimates(
     groups: pd.Index,
     nodes: object,

@@ -158,9 +158,6 @@ def _check_parameters(component: Component, names: pd.Index | None, what: str) -
             raise DataError(f"{label} has the {name} {spread[place]:g} ({family.name})", remedy="correct it")
 
 
-# ------------------------------------------------------------------- durations
-
-
 def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> FloatArray:
     """Durations in hours, from numbers in `unit`, text, Timedelta, or arrays of these."""
     factor = unit_in_hours(unit)

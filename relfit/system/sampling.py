@@ -61,9 +61,6 @@ def _times(
     return np.minimum(ends, np.partition(left, rule.tolerance, axis=1)[:, rule.tolerance])
 
 
-# ------------------------------------------------------------------- sequences
-
-
 class Sequences(Result, Ragged):
     """Sequences of failures of a system, in order of time; made by `System.sequences`.
 

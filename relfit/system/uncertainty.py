@@ -153,9 +153,6 @@ def _root(covariance: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
 
-# ----------------------------------------------------------------------- draws
-
-
 @dataclass(frozen=True, eq=False)
 class DrawnParameters:
     """Draws of the parameters of all nodes, in chunks that fit into memory."""
@@ -244,9 +241,6 @@ class DrawnSystems(Quantities):
         for family, where in self._batches(self._rows):
             tails[:, where] = np.minimum(family.tail_index(), 1e6)
         return self.rule.means_are_finite(tails)
-
-
-# ---------------------------------------------------------------------- limits
 
 
 def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from papers import allocation, migration, run, sparing
+from papers.migration import SCENARIOS
 from papers.printed import half_unit, printed_table
-from relfit.planning.migration.throughput import SCENARIOS
 
 
 def mean_by_markov_chain(trays: int, spares: int, mtbf: float, mttr: float) -> float:

@@ -17,7 +17,6 @@ from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, 
 from relfit.fleet.calibration import Parameters, ScopeFailures
 from relfit.fleet.calibration.schema import Check
 from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import (
     ExponentialWaste,
     best_fixed_interval,
@@ -30,6 +29,7 @@ from relfit.planning.job_rate import rate_of_job, until_all_are_up, wait_for_rep
 from relfit.planning.plan import contradictions, limits
 from relfit.system import System
 from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
+from relfit.system.jobs import checkpoint as exact
 from relfit.system.jobs.checkpoint import slowdown_exponential
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from papers.migration import SCENARIOS
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families import Exponential
 from relfit.fleet.calibration import Parameters
 from relfit.planning import MigrationPlan, Predictor, Scenario, plan_checkpoints, plan_migration
-from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
     break_even_recall,
     predicted_waste,
 )
-from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
+from relfit.planning.migration.throughput import compare_throughputs, job_mix, spares_for_risk
 from relfit.system.jobs import Checkpoint
-from relfit.system.jobs.checkpoint import best_interval
+from relfit.system.jobs.checkpoint import best_interval, best_waste, waste
 from tests.factories import migration_costs
 
 # ------------------------------------------------------------ perfect prediction

@@ -15,7 +15,6 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, duration, interval_ends, percent
 from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import (
     LEAST_PROGRESS,
     ExponentialWaste,
@@ -26,6 +25,7 @@ from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, Two
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
+from relfit.system.jobs import checkpoint as exact
 
 if TYPE_CHECKING:
     from relfit.fitting.families.distribution import Distribution
@@ -319,9 +319,6 @@ def plan_checkpoints(
         least_mtbf=float(exact.least_mtbf(*costs)),
         status="ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress",
     )
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _limited(value: str, limits: list[str]) -> str:

@@ -16,9 +16,8 @@ import numpy.typing as npt
 from relfit.base.arguments import durations
 from relfit.base.arrays import Durations, FloatArray
 from relfit.base.numeric.grid_search import highest
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.system.jobs import Checkpoint, TimeToFailure, time_to_failure
-from relfit.system.jobs.checkpoint import best_interval
+from relfit.system.jobs import checkpoint as exact
 
 LEAST_PROGRESS = 1e-9  # useful share of time below which a job makes no progress
 _DIRECT = 384  # terms of a lattice sum that are added directly
@@ -54,7 +53,7 @@ def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Duratio
     def result(every: float, useful: float) -> BestFixed:
         return BestFixed(every, 1.0 - useful, "ok" if useful > LEAST_PROGRESS else "no_progress")
 
-    guess = float(best_interval(life.mean(), checkpoint.save))
+    guess = float(exact.best_interval(life.mean(), checkpoint.save))
     if guess <= 0.0:  # saves cost nothing
         return result(0.0, float(progress(1e-9 * life.mean())))
     if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # saves without a pause
@@ -152,10 +151,10 @@ class ExponentialWaste:
     def _best(self, mu: FloatArray, restart: FloatArray) -> FloatArray:
         plan = self.checkpoint
         if plan.slowed == 1.0:
-            return best_interval(mu, plan.save, plan.restore, restart, exposed=plan.exposed)
+            return exact.best_interval(mu, plan.save, plan.restore, restart, exposed=plan.exposed)
         if plan.save == 0.0:
             return np.zeros(mu.shape)
-        guess = best_interval(mu, plan.save)
+        guess = exact.best_interval(mu, plan.save)
         low, high = np.log(guess) - 9.0, np.log(guess) + 4.0
         where, _ = highest(lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), low, high)
         # saves without a pause, if that is better still

@@ -138,9 +138,6 @@ class LevelCosts:
         return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - progress[..., 0])
 
 
-# ---------------------------------------------------------------------- details
-
-
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:
     """Useful work per hour: k intervals over the mean time from one global save to the next.
 

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from relfit.base.arguments import cases, durations, share
 from relfit.base.arrays import Durations, FloatArray
 from relfit.fitting.families import Distribution
-from relfit.planning.checkpointing.exponential_failures import best_waste
-from relfit.system.jobs.checkpoint import mu_times_root
+from relfit.system.jobs.checkpoint import best_waste, mu_times_root
 
 
 @dataclass(frozen=True)
@@ -148,9 +147,6 @@ def break_even_recall(
         low, high = np.where(good, low, middle), np.where(good, middle, high)
     # a gain from the first step, and no spares to pay for: any recall pays
     return np.asarray(np.where(pays.any(axis=0), np.where(high < 1e-9, 0.0, high), np.nan))
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _cases(

@@ -20,7 +20,8 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, percent
-from relfit.planning.checkpointing.exponential_failures import best_waste, first_order_best_waste
+from relfit.system.jobs.checkpoint import best_waste, first_order_best_waste
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -53,20 +54,6 @@ class Scenario:
     def worth_comparing(self) -> npt.NDArray[np.bool_]:
         """Whether a migration takes less time than save, restart and restore; else a node is its own best spare."""
         return np.asarray(self.migration < self.save + self.restart + self.restore)
-
-
-SCENARIOS = {
-    name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name)
-    for name, save, down in (
-        ("today", 25.0, 2.5),
-        ("2011 HD", 7.5, 2.5),
-        ("2011 SSD", 5.0, 2.5),
-        ("2011 Flash", 1.5, 2.5),
-        ("2011 Flash, faster reboot", 1.5, 0.25),
-        ("2015", 0.05, 0.25),
-    )
-}
-"""The paper's six scenarios, Tables 1 to 6."""
 
 
 def spares_for_risk(

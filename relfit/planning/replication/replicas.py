@@ -20,7 +20,7 @@ from relfit.base.arrays import Durations, FloatArray
 from relfit.base.numeric.grid_search import highest
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.fitting.families.distribution import log_one_minus_exp
-from relfit.planning.checkpointing.exponential_failures import best_waste
+from relfit.system.jobs.checkpoint import best_waste
 
 _MOST_NODES = 2**50
 _NODES, _WEIGHTS = gauss_legendre(16)
