@@ -88,13 +88,9 @@ def _of_batch(family: Distribution, count: int | None) -> Component:
     shape = family.batch_shape
     if len(shape) > 1:
         raise ArgumentError(f"a batch of shape {shape} is not a list of nodes", remedy="give a batch of one dimension")
-    size = shape[0] if shape else (1 if count is None else count)
-    if not shape or (shape == (1,) and count is not None and count > 1):
-        size = 1 if count is None else count
-        return Component(_spread(family, size), np.arange(size, dtype=np.int64))
-    if not isinstance(family, (Family, CompetingRisks)):
-        raise ArgumentError(f"{type(family).__name__} cannot be the life of a node", remedy=_REMEDY)
-    return Component(family, np.arange(size, dtype=np.int64))
+    size = shape[0] if shape and (shape != (1,) or not count) else 1 if count is None else count
+    batch = family if isinstance(family, (Family, CompetingRisks)) and shape == (size,) else _spread(family, size)
+    return Component(batch, np.arange(size, dtype=np.int64))
 
 
 def _spread(family: Distribution, size: int) -> Life:

@@ -72,13 +72,7 @@ class Cluster:
         return self.total_trays * self.gpus
 
     def blocks(self, block_trays: int) -> int:
-        """Blocks per zone, if a block has `block_trays` trays.
-
-        Raises
-        ------
-        ArgumentError
-            If such blocks do not divide a rack.
-        """
+        """Blocks per zone, if a block has `block_trays` trays; an `ArgumentError` if they do not divide a rack."""
         size = int(whole("block_trays", block_trays, 1))
         if self.trays % size:
             what = f"block_trays = {size} does not divide a rack of {self.trays} trays"
@@ -266,13 +260,7 @@ class Strategies:
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)
 
     def check(self, cluster: Cluster) -> IntArray:
-        """Blocks per zone for every strategy.
-
-        Raises
-        ------
-        ArgumentError
-            For blocks that do not divide a rack, or spare blocks that leave no working block.
-        """
+        """Blocks per zone for every strategy; an `ArgumentError` if they do not divide a rack or none can work."""
         sizes = {size: cluster.blocks(size) for size in np.unique(self.block_trays).tolist()}
         blocks = np.array([sizes[size] for size in self.block_trays.tolist()], dtype=np.int64)
         if self.spare_blocks is not None:

@@ -112,13 +112,7 @@ class TimeToFailure:
         return area.reshape(begin.shape)
 
     def mean(self) -> float:
-        """Mean hours to the next failure.
-
-        Raises
-        ------
-        DataError
-            If it is infinite: then there are no long-run shares of time.
-        """
+        """Mean hours to the next failure; a `DataError` if it is infinite, so that the long run never comes."""
         mean = float(self.area_from(0.0))
         if not mean < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
             raise DataError(

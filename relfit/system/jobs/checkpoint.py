@@ -100,13 +100,7 @@ class Checkpoint:
         return float(self.restore) if "restore" in self.exposed else 0.0
 
     def segments(self, work: float) -> int:
-        """Number of segments between checkpoints of a job of `work` hours; the last may be shorter.
-
-        Raises
-        ------
-        ArgumentError
-            If `every` is not set.
-        """
+        """Number of segments between checkpoints of a job of `work` hours; the last may be shorter."""
         if self.every is None:
             raise ArgumentError(
                 "the checkpoint interval is not known",
