@@ -175,11 +175,7 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
 
 
 def ages_in_hours(
-    ages: Durations,
-    size: int,
-    names: pd.Index | None,
-    longest: Durations | None = LONGEST_AGE,
-    what: str = "node",
+    ages: Durations, size: int, names: pd.Index | None, longest: Durations | None = LONGEST_AGE, what: str = "node"
 ) -> FloatArray:
     """Ages of the nodes in hours, shape (size,); a DataError names a node of negative, infinite or too high age."""
     values = duration_array(ages)

@@ -361,41 +361,30 @@ def _model(
         name = next((name for name in ("mttr.node", "mttr.mean") if name in values), "")
         node = FailuresByScope.of_parameters(source).node
         life, drawn = life_of(with_mean("failure", fitted.distribution(), node.mtbf)), []
-        wait, waits = _wait(repair, life, values.get(name), name)
         if fitted.covariance is not None:
             draws = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng)
             several, means = draws.family("failure"), FailuresByScope.of_parameters(source, draws).node.mtbf
             means = [None] * draws.count if means is None else means
             drawn = [life_of(with_mean("failure", several[i], mean)) for i, mean in enumerate(means)]
-        model = RenewalWaste(life, drawn, plan, restart + wait)
-        basis = f"{fitted.family} times to failure of the parameters"
-        return model, basis, waits, _premise(size, basis, wait)
-    if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
+        basis = times = f"{fitted.family} times to failure of the parameters"
+        of_repair = repair, values.get(name), name
+    elif hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time", remedy="leave it out")
-        life = time_to_failure(source, 0.0 if ages is None else ages, size)
+        life, drawn = time_to_failure(source, 0.0 if ages is None else ages, size), []
         if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
             life = between_failures(source, size)
-        wait, waits = _wait(repair, life)
-        basis, model = type(source).__name__, RenewalWaste(life, (), plan, restart + wait)
-        return model, basis, waits, _premise(size, f"{basis} times to failure", wait)
-    rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
-    draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
-    model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])
-    return model_of_rates, rate.source, rate.waits, rate.premise
-
-
-def _wait(
-    repair: Durations | None, life: TimeToFailure, mttr: float | None = None, name: str = ""
-) -> tuple[float, str]:
-    """Hours until all nodes of a job are up after a failure, and a sentence on them."""
-    hours, _ = wait_for_repair(repair, mttr, name)
-    wait = float(until_all_are_up(life.mean(), hours))
-    return wait, wait_for_repair(repair, mttr, name, wait=wait)[1]
-
-
-def _premise(size: int, basis: str, wait: float) -> str:
-    return f"For {count(size, 'node')} with {basis}, {repairs_in_words(wait)}:"
+        basis, of_repair = type(source).__name__, (repair, None, "")
+        times = f"{basis} times to failure"
+    else:
+        rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
+        drawn_rates = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
+        of_rates = ExponentialWaste(float(rate.mtbf), drawn_rates[0], plan, restart + float(rate.wait), drawn_rates[1])
+        return of_rates, rate.source, rate.waits, rate.premise
+    wait = float(until_all_are_up(life.mean(), wait_for_repair(*of_repair)[0]))
+    waits = wait_for_repair(*of_repair, wait=wait)[1]
+    premise = f"For {count(size, 'node')} with {times}, {repairs_in_words(wait)}:"
+    return RenewalWaste(life, drawn, plan, restart + wait), basis, waits, premise
 
 
 def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> pd.DataFrame:

@@ -8,7 +8,7 @@ at every restart, the long-run share of useful work is the mean work kept over t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -178,28 +178,22 @@ class RenewalWaste:
 
     def at(self, every: FloatArray) -> FloatArray:
         """Waste of each interval."""
-        return self._of(self.life, every)
+        flat = np.ravel(every) if self.checkpoint.slowed < 1.0 else np.maximum(every, 1e-12).ravel()
+        return renewal_waste(self.life, flat, self.checkpoint, self.restart).reshape(every.shape)
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
         """Waste of each interval for each of at most `most` draws, along a first axis."""
-        return np.stack([self._of(life, every) for life in self.drawn[:most]])
+        return np.stack([replace(self, life=life).at(every) for life in self.drawn[:most]])
 
     def best(self) -> tuple[float, float]:
         """Best interval, and its waste."""
-        return self._best(self.life)
+        best = best_fixed_interval(self.life, self.checkpoint, self.restart)
+        return best.every, best.waste
 
     def best_of_draws(self) -> tuple[FloatArray, FloatArray]:
         """Best interval of each draw, and its waste."""
-        best = np.array([self._best(life) for life in self.drawn])
-        return best[:, 0], best[:, 1]
-
-    def _of(self, life: TimeToFailure, every: FloatArray) -> FloatArray:
-        flat = np.ravel(every) if self.checkpoint.slowed < 1.0 else np.maximum(every, 1e-12).ravel()
-        return renewal_waste(life, flat, self.checkpoint, self.restart).reshape(every.shape)
-
-    def _best(self, life: TimeToFailure) -> tuple[float, float]:
-        best = best_fixed_interval(life, self.checkpoint, self.restart)
-        return best.every, best.waste
+        every, waste = np.array([replace(self, life=life).best() for life in self.drawn]).T
+        return every, waste
 
 
 def robust_interval(

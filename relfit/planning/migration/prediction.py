@@ -8,6 +8,7 @@ Parallel and Distributed Computing 74, 2048-2064. Here the expected time is exac
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,8 @@ from relfit.base.arguments import cases, durations, share
 from relfit.base.arrays import Durations, FloatArray
 from relfit.fitting.families import Distribution
 from relfit.system.jobs.checkpoint import best_waste, mu_times_root
+
+_TIMES = ("mtbf", "save", "restore", "restart", "migration")
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ def predicted_waste(
     formula for checkpoints the result is exact.
     """
     work = durations("interval", interval, infinite=True)
-    mu, c, r, d, m, w = _cases(mtbf, save, restore, restart, migration, predictor, interval=work)
+    mu, c, r, d, m, w = _cases((mtbf, save, restore, restart, migration), predictor, interval=work)
     kill, pace = _clock(mu, m, predictor)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         cost = (pace / kill + d) * np.exp(kill * r)
@@ -105,7 +108,7 @@ def best_predicted_interval(
     mtbf: Durations, save: Durations, restore: Durations, restart: Durations, migration: Durations, predictor: Predictor
 ) -> FloatArray:
     """Interval with the least `predicted_waste`, hours of work; infinite if every failure is avoided."""
-    mu, c, _, _, m = _cases(mtbf, save, restore, restart, migration, predictor)
+    mu, c, _, _, m = _cases((mtbf, save, restore, restart, migration), predictor)
     kill, _ = _clock(mu, m, predictor)
     with np.errstate(divide="ignore"):
         gap = 1.0 / kill
@@ -127,9 +130,8 @@ def break_even_recall(
     `working_share` is the share of the nodes that are not spares. 0 if any recall pays, NaN if none does.
     """
     worker, alarms = share("working_share", working_share, zero=False), Predictor(1.0, precision, lead)
-    mu, c, r, d, m, worker, p = _cases(
-        mtbf, save, restore, restart, migration, alarms, working_share=worker, precision=alarms.precision
-    )
+    times, shares = (mtbf, save, restore, restart, migration), {"working_share": worker, "precision": alarms.precision}
+    mu, c, r, d, m, worker, p = _cases(times, alarms, **shares)
     alone = 1.0 - best_waste(mu, c, r, d)
 
     def gain(recall: FloatArray) -> FloatArray:
@@ -149,27 +151,10 @@ def break_even_recall(
     return np.asarray(np.where(pays.any(axis=0), np.where(high < 1e-9, 0.0, high), np.nan))
 
 
-def _cases(
-    mtbf: Durations,
-    save: Durations,
-    restore: Durations,
-    restart: Durations,
-    migration: Durations,
-    predictor: Predictor,
-    **more: FloatArray,
-) -> tuple[FloatArray, ...]:
-    """Mean time, costs and `more`, checked and broadcast with each other and with the predictor's shares."""
-    broadcast = cases(
-        mtbf=durations("mtbf", mtbf, zero=False),
-        save=durations("save", save),
-        restore=durations("restore", restore),
-        restart=durations("restart", restart),
-        migration=durations("migration", migration),
-        **more,
-        recall=predictor.recall,
-        predictor_precision=predictor.precision,
-    )
-    return broadcast[:-2]
+def _cases(times: Sequence[Durations], predictor: Predictor, **more: FloatArray) -> tuple[FloatArray, ...]:
+    """`_TIMES` and `more`, checked and broadcast with each other and with the predictor's shares."""
+    hours = {name: durations(name, value, zero=name != "mtbf") for name, value in zip(_TIMES, times, strict=True)}
+    return cases(**hours, **more, recall=predictor.recall, predictor_precision=predictor.precision)[:-2]
 
 
 def _clock(mu: FloatArray, m: FloatArray, predictor: Predictor) -> tuple[FloatArray, FloatArray]:

@@ -126,18 +126,9 @@ class CopiedJob:
     def _rates(self) -> tuple[FloatArray, ...]:
         return self.mtbf, self.save, self.restore, self.restart, self.wide_rate
 
-    def _progress(
-        self,
-        n: FloatArray,
-        w: FloatArray,
-        mu: FloatArray,
-        c: FloatArray,
-        r: FloatArray,
-        d: FloatArray,
-        wide: FloatArray,
-    ) -> FloatArray:
+    def _progress(self, n: FloatArray, w: FloatArray, *rates: FloatArray) -> FloatArray:
         """Useful work per hour: intervals with all copies at the start, after an interruption with a restore."""
-        w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, mu, c, r, d, wide)
+        w, n, mu, c, r, d, wide = np.broadcast_arrays(w, n, *rates)
         k = self.replicas
 
         def log_sf(x: FloatArray, n: FloatArray, mu: FloatArray, wide: FloatArray) -> FloatArray:

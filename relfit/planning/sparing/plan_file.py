@@ -6,7 +6,7 @@ It stands beside the tables that `relfit calibrate` writes, or alone. Durations 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -84,8 +84,7 @@ class ClusterTable(Model):
 
     def cluster(self) -> Cluster:
         """The devices and placement rules."""
-        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
-        return Cluster(**{name: getattr(self, name) for name in names})
+        return Cluster(**{field.name: getattr(self, field.name) for field in fields(Cluster)})
 
     def strategies(self) -> Strategies:
         """The strategies to choose from."""
@@ -97,8 +96,7 @@ class ClusterTable(Model):
 
     def recovery(self) -> Recovery:
         """How a job saves and recovers."""
-        names = ("checkpoint_every", "save", "detection", "restart", "disturbed", "loss_limit", "unit", "exchange")
-        return Recovery(**{name: getattr(self, name) for name in names})
+        return Recovery(**{field.name: getattr(self, field.name) for field in fields(Recovery)})
 
     def performance(self) -> Performance:
         """Speed of blocks."""

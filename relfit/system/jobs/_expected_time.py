@@ -111,11 +111,8 @@ def log_expected_time(
     with np.errstate(divide="ignore"):
         if first.constant > 0.0 and first.constant == again.constant:
             checkpoint.segments(work)
-            costs = checkpoint.save, checkpoint.restore, restart
-            expected = expected_exponential(
-                1.0 / first.constant, work, checkpoint.every, *costs, checkpoint.exposed, last_save
-            )
-            return float(np.log(expected))
+            mtbf, every = 1.0 / first.constant, checkpoint.every
+            return float(np.log(expected_exponential(mtbf, work, every, checkpoint, restart, last_save)))
         return float(np.log(_walk_back(first, again, work, checkpoint, restart, last_save)))
 
 

@@ -191,25 +191,18 @@ def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool
 
 
 def expected_exponential(
-    mtbf: Hours,
-    work: Hours,
-    every: Hours,
-    save: Hours,
-    restore: Hours,
-    restart: Hours,
-    exposed: tuple[str, ...] = BOTH,
-    last_save: bool = False,
+    mtbf: Hours, work: Hours, every: Hours, plan: Checkpoint, restart: Hours, last_save: bool = False
 ) -> FloatArray:
     """Expected hours of jobs of `work` hours, arrays of one shape: full segments, and a last, shorter one.
 
-    The first segment begins without a restore; restores follow only failures.
+    The first segment begins without a restore; restores follow only failures. `plan` has the costs.
     """
-    costs = (restore, restart, exposed)
+    costs = (plan.restore, restart, plan.exposed)
     with np.errstate(invalid="ignore", over="ignore"):
         count = _segments(work, every) - 1.0
-        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
+        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, plan.save, *costs), 0.0)
         rest = np.where(count > 0.0, work - count * every, work)
-        last = rest * slowdown_exponential(mtbf, rest, save if last_save else 0.0, *costs)
+        last = rest * slowdown_exponential(mtbf, rest, plan.save if last_save else 0.0, *costs)
         return np.asarray(np.where(rest > 0.0, full + last, 0.0))
 
 

@@ -58,24 +58,21 @@ def _not_tabulated(*_: object) -> FloatArray:
 
 
 def table_of(hazard: Callable[[FloatArray], FloatArray], shortest: float, longest: float) -> HazardTable:
-    """The table of one system from its cumulative hazard, for times between `shortest` and `longest`, hours."""
-    first, times = _grid(shortest, longest)
+    """The table of cumulative hazards, (m,) or (K, m) at m times between `shortest` and `longest`, hours."""
+    first = math.log(shortest) - _LEFT
+    points = max(math.ceil((math.log(longest) - first) / _STEP) + 2, _POINTS)
     with np.errstate(divide="ignore"):
-        return HazardTable(first, np.log(hazard(times))[None])
+        return HazardTable(first, np.log(np.atleast_2d(hazard(np.exp(first + _STEP * np.arange(points))))))
 
 
 def table_by_size(system: System, order: IntArray, last: IntArray, shortest: float, longest: float) -> HazardTable:
     """The table of jobs on the nodes of an order up to each of `last`, for times of `shortest` to `longest` hours."""
-    first, times = _grid(shortest, longest)
-    hazard = system.take(order).quantity_by_size("cumulative_hazard", times)
-    with np.errstate(divide="ignore"):
-        return HazardTable(first, np.log(np.ascontiguousarray(hazard[last])))
+    nodes = system.take(order)
 
+    def hazard(time: FloatArray) -> FloatArray:
+        return np.ascontiguousarray(nodes.quantity_by_size("cumulative_hazard", time)[last])
 
-def _grid(shortest: float, longest: float) -> tuple[float, FloatArray]:
-    first = math.log(shortest) - _LEFT
-    points = max(math.ceil((math.log(longest) - first) / _STEP) + 2, _POINTS)
-    return first, np.exp(first + _STEP * np.arange(points))
+    return table_of(hazard, shortest, longest)
 
 
 @njit(cache=True, nogil=True)
