@@ -17,11 +17,10 @@ from relfit.system.jobs import (
     expected_time,
     time_to_failure,
 )
-from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs._time_to_failure import has_constant_rates, table_of
 from relfit.system.jobs.checkpoint import expected_exponential, slowdown_exponential
 from relfit.system.jobs.completion import expected_paper
 from relfit.system.jobs.completion_distribution import RestartDistribution
-from relfit.system.jobs.hazard_tables import table_of
 
 ONE_SPEED = Amdahl(0.0)
 

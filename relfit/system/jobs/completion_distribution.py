@@ -19,9 +19,8 @@ import scipy
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.system.jobs._expected_time import Attempts, attempts, hazards_of
-from relfit.system.jobs._time_to_failure import TimeToFailure
+from relfit.system.jobs._time_to_failure import TimeToFailure, table_of
 from relfit.system.jobs.checkpoint import Checkpoint
-from relfit.system.jobs.hazard_tables import table_of
 
 Hazard = Callable[[npt.ArrayLike], FloatArray]
 

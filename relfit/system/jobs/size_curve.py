@@ -10,10 +10,9 @@ import numpy as np
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.system.jobs._expected_time import Attempts, attempts, best_checkpoint, log_expected_time
-from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs._time_to_failure import HazardTable, has_constant_rates, table_by_size
 from relfit.system.jobs.checkpoint import Checkpoint, best_interval, expected_exponential
 from relfit.system.jobs.completion import Job, check_names, expected_paper, young
-from relfit.system.jobs.hazard_tables import HazardTable, table_by_size
 
 if TYPE_CHECKING:
     from relfit.system import System
