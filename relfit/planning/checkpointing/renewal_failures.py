@@ -30,7 +30,6 @@ class BestFixed:
 
     every: float
     waste: float
-    status: str
 
 
 def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
@@ -50,14 +49,11 @@ def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Duratio
     def progress(every: npt.ArrayLike) -> FloatArray:
         return _progress(life, np.asarray(every, dtype=np.float64), checkpoint, pause)
 
-    def result(every: float, useful: float) -> BestFixed:
-        return BestFixed(every, 1.0 - useful, "ok" if useful > LEAST_PROGRESS else "no_progress")
-
     guess = float(exact.best_interval(life.mean(), checkpoint.save))
     if guess <= 0.0:  # saves cost nothing
-        return result(0.0, float(progress(1e-9 * life.mean())))
+        return BestFixed(0.0, 1.0 - float(progress(1e-9 * life.mean())))
     if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # saves without a pause
-        return result(0.0, float(progress(0.0)))
+        return BestFixed(0.0, 1.0 - float(progress(0.0)))
     middle, _ = highest(lambda log: progress(np.exp(log)), np.log(guess) - 9.5, np.log(guess) + 9.5, first=96, rounds=5)
     # near the top the curve is a parabola: its vertex is more precise than the highest of noisy points
     width = 1e-3
@@ -65,7 +61,7 @@ def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Duratio
     bend = left - 2.0 * centre + right
     shift = 0.5 * width * (left - right) / bend if bend < 0.0 else 0.0
     every = float(np.exp(middle + np.clip(shift, -width, width)))
-    return result(every, float(progress(every)))
+    return BestFixed(every, 1.0 - float(progress(every)))
 
 
 def lattice_sum(life: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:

@@ -254,7 +254,11 @@ def evaluate_sparing(
     racks = SharedRacks(in_rack, rack_down)
     free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, racks, unit_of_case, workers)
     if strategies.spare_blocks is not None:
-        _check_placed(cluster, strategies.spare_blocks, blocks, unit)
+        for r, all_of, u in zip(strategies.spare_blocks.tolist(), blocks.tolist(), unit.tolist(), strict=True):
+            if (all_of - r) % u:
+                of = f"a group of {cluster.group} GPUs"
+                what = f"spare_blocks = {r} leaves {all_of - r} working blocks, not a multiple of the {u} of {of}"
+                raise ArgumentError(what, remedy=f"use {all_of - (all_of - r) // u * u}")
         placed = np.broadcast_to(strategies.spare_blocks.reshape(lead), mtbf.shape)
     every, lost = losses(recovery, total, placed, cluster.zones, down, rate, racks)
     gpus, idle_share = cluster.gpus * strategies.block_trays, idle / size
@@ -359,11 +363,3 @@ def placement_groups(
         else:
             why.append("")
     return unit, filled, why
-
-
-def _check_placed(cluster: Cluster, spare: IntArray, blocks: IntArray, unit: IntArray) -> None:
-    for r, total, u in zip(spare.tolist(), blocks.tolist(), unit.tolist(), strict=True):
-        if (total - r) % u:
-            of = f"a group of {cluster.group} GPUs"
-            what = f"spare_blocks = {r} leaves {total - r} working blocks, not a multiple of the {u} of {of}"
-            raise ArgumentError(what, remedy=f"use {total - (total - r) // u * u}")
