@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from papers.printed import half_unit, printed_table
-from relfit.planning.migration.throughput import Scenario, compare_throughputs, job_mix
+from relfit.planning.migration.prediction import Scenario, compare_throughputs, job_mix
 from relfit.system.jobs.checkpoint import first_order_best_waste
 
 __all__ = ["PRINTED_DAYS", "SCENARIOS", "cells", "spares_as_printed"]

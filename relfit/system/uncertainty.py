@@ -26,17 +26,10 @@ from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, Factors, FailureRule, node_hazards, node_tails
 
-QUANTITIES = {
-    "reliability": "horizon",
-    "cdf": "horizon",
-    "cumulative_hazard": "horizon",
-    "hazard": "horizon",
-    "pdf": "horizon",
-    "quantile": "probability",
-    "mttf": None,
-    "mean_residual_life": "after",
-    "truncated_mean": "horizon",
-    "mean_given_failure": "horizon",
+QUANTITIES: dict[str, str | None] = {
+    **dict.fromkeys(("reliability", "cdf", "cumulative_hazard", "hazard", "pdf"), "horizon"),
+    **{"quantile": "probability", "mttf": None, "mean_residual_life": "after"},
+    **dict.fromkeys(("truncated_mean", "mean_given_failure"), "horizon"),
 }
 """Quantities with intervals, and the argument of each."""
 

@@ -17,9 +17,11 @@ from relfit.planning.migration.migration_plan import spares_for_alarms
 from relfit.planning.migration.prediction import (
     best_predicted_interval,
     break_even_recall,
+    compare_throughputs,
+    job_mix,
     predicted_waste,
+    spares_for_risk,
 )
-from relfit.planning.migration.throughput import compare_throughputs, job_mix, spares_for_risk
 from relfit.system.jobs import Checkpoint
 from relfit.system.jobs.checkpoint import best_interval, best_waste, waste
 from tests.factories import migration_costs

@@ -263,24 +263,24 @@ def plan_checkpoints(
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
     model, basis, waits, premise = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)
-    pause, spared = model.restart, float("nan")
+    spared = own = own_spared = float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
-    without_wait = replace(model, restart=float(durations("restart", restart)))
-    if pause > without_wait.restart:
+    without_wait = replace(model, restart=pause)
+    pause, waiting = model.restart, model.restart > pause
+    if waiting:
         spared = without_wait.best()[1]
     bests = wastes = None
     robust_every, robust_waste = best, lost
     if drawn:
         bests, wastes = model.best_of_draws()
         robust_every, robust_waste = robust_interval(model, best, robust, _ROBUST_DRAWS)
-    own, own_limits, own_spared = float("nan"), limits(None, level), float("nan")
+    own_limits = limits(None, level)
     if checkpoint.every is not None:
-        own = float(model.at(np.asarray(checkpoint.every)))
-        if pause > without_wait.restart:
-            own_spared = float(without_wait.at(np.asarray(checkpoint.every)))
-        own_limits = limits(model.drawn_at(np.asarray(checkpoint.every), drawn) if drawn else None, level)
+        every = np.asarray(checkpoint.every)
+        own, own_spared = float(model.at(every)), float(without_wait.at(every)) if waiting else own_spared
+        own_limits = limits(model.drawn_at(every, drawn) if drawn else None, level)
     costs = checkpoint.save, checkpoint.restore, pause
     two = _two_levels(model.mtbf, costs, global_saves, life)
     two_limits = None

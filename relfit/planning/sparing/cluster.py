@@ -117,19 +117,18 @@ class DeviceFailures:
     mttr: FloatArray
 
     def __init__(self, mtbf_tray: Durations, mtbf_rack: Durations = np.inf, mttr: Durations = 0.0) -> None:
-        values = [
-            durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
-            durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
-            durations("mttr", mttr),
-        ]
+        values = {
+            "mtbf_tray": durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
+            "mtbf_rack": durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
+            "mttr": durations("mttr", mttr),
+        }
         try:
-            tray, rack, repair = np.broadcast_arrays(*values)
+            arrays = np.broadcast_arrays(*values.values())
         except ValueError as error:
             what = "mtbf_tray, mtbf_rack and mttr have shapes that do not go together"
             raise ArgumentError(what, remedy="use a grid") from error
-        object.__setattr__(self, "mtbf_tray", tray)
-        object.__setattr__(self, "mtbf_rack", rack)
-        object.__setattr__(self, "mttr", repair)
+        for name, array in zip(values, arrays, strict=True):
+            object.__setattr__(self, name, array)
 
     @property
     def shape(self) -> tuple[int, ...]:
