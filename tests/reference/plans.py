@@ -31,7 +31,7 @@ from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, 
 from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.migration import prediction as p
 from relfit.planning.migration.prediction import compare_throughputs, job_mix, spares_for_risk
-from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
+from relfit.planning.replication.replication_plan import CopiedJob, failures_to_interruption
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
 from relfit.system.jobs import Checkpoint, expected_time, time_to_failure
 from relfit.system.jobs import checkpoint as e
