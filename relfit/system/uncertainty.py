@@ -234,10 +234,8 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
         raise ArgumentError(f"{n_draws} draws are too few", remedy="use 199 or 999")
     wanted = QUANTITIES[quantity]
     if (argument is None) != (wanted is None):
-        raise ArgumentError(
-            f"{quantity} needs a {wanted}" if wanted else f"{quantity} takes no argument",
-            remedy="give a time as '24h', or a probability for a quantile",
-        )
+        what = f"{quantity} needs a {wanted}" if wanted else f"{quantity} takes no argument"
+        raise ArgumentError(what, remedy="give a time as '24h', or a probability for a quantile")
     if wanted is None:
         return None
     if wanted == "probability":

@@ -147,10 +147,8 @@ def best_checkpoint(
 def need_time_to_save(checkpoint: Checkpoint) -> None:
     """Reject a save that takes no time if the best interval is requested."""
     if not checkpoint.save > 0.0:
-        raise ArgumentError(
-            "a checkpoint that takes no time has no best interval",
-            remedy="say how long a checkpoint takes, or give every",
-        )
+        what = "a checkpoint that takes no time has no best interval"
+        raise ArgumentError(what, remedy="say how long a checkpoint takes, or give every")
 
 
 def hazards_of(life: TimeToFailure) -> Hazards:

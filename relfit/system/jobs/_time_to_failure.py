@@ -124,10 +124,8 @@ class TimeToFailure:
         """Mean hours to the next failure; a `DataError` if it is infinite, so that the long run never comes."""
         mean = float(self.area_from(0.0))
         if not mean < 1e200 or (np.isnan(self.constant) and self.panels[0][-1] >= 1e280):
-            raise DataError(
-                "the mean time to the next failure is infinite, so the long run never comes",
-                remedy="plan with a family whose mean is finite",
-            )
+            what = "the mean time to the next failure is infinite, so the long run never comes"
+            raise DataError(what, remedy="plan with a family whose mean is finite")
         return mean
 
 

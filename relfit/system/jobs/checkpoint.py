@@ -84,10 +84,8 @@ class Checkpoint:
         object.__setattr__(self, "exposed", tuple(self.exposed))
         object.__setattr__(self, "slowed", float(share("slowed", self.slowed)))
         if self.slowed < 1.0 and "save" not in self.exposed:
-            raise ArgumentError(
-                "an asynchronous checkpoint during which nothing can fail is not modelled",
-                remedy="add 'save' to exposed",
-            )
+            what = "an asynchronous checkpoint during which nothing can fail is not modelled"
+            raise ArgumentError(what, remedy="add 'save' to exposed")
 
     @property
     def exposed_save(self) -> float:
@@ -102,10 +100,8 @@ class Checkpoint:
     def segments(self, work: float) -> int:
         """Number of segments between checkpoints of a job of `work` hours; the last may be shorter."""
         if self.every is None:
-            raise ArgumentError(
-                "the checkpoint interval is not known",
-                remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every"),
-            )
+            what = "the checkpoint interval is not known"
+            raise ArgumentError(what, remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every"))
         return int(_segments(work, self.every))
 
 
@@ -149,16 +145,6 @@ def best_interval(
     With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, for any restore and restart. Otherwise
     ``w = mu (1 + W0((C/A - 1)/e))``, with ``A`` the mean time from one failure to the next and to the end of the
     restore.
-
-    Examples
-    --------
-    >>> best_interval(["24h", "6h", "15min"], "5min").round(4).tolist()
-    [1.9448, 0.9452, 0.1528]
-
-    The sparing paper's form, with failures neither in saves nor in restores:
-
-    >>> best_interval(24, "5min", "10min", exposed=()).round(4).tolist()
-    1.9399
     """
     mu, c, r, d = cases(
         mtbf=durations("mtbf", mtbf, zero=False, infinite=True),

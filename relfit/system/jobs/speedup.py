@@ -151,10 +151,8 @@ class MeasuredSpeedup(Speedup):
     def __post_init__(self) -> None:
         sizes, speedups = np.atleast_1d(_checked_sizes(self.sizes)), np.atleast_1d(positive("speedup", self.speedups))
         if sizes.ndim != 1 or sizes.shape != speedups.shape or sizes.size == 0:
-            raise ArgumentError(
-                f"{sizes.size} sizes and {speedups.size} speed-ups",
-                remedy="give one value for every size, at least one",
-            )
+            what = f"{sizes.size} sizes and {speedups.size} speed-ups"
+            raise ArgumentError(what, remedy="give one value for every size, at least one")
         order = np.argsort(sizes, kind="stable")
         twice = np.flatnonzero(np.diff(sizes[order]) == 0.0)
         if twice.size:
