@@ -213,9 +213,7 @@ def as_speedup(speedup: object) -> Speedup:
     if isinstance(speedup, Speedup):
         return speedup
     if isinstance(speedup, Mapping):
-        return MeasuredSpeedup(
-            np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64)
-        )
+        return MeasuredSpeedup(np.array(list(speedup)), np.array(list(speedup.values())))
     raise ArgumentError(
         f"{speedup!r} is not a speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}"
     )
