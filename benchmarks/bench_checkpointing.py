@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.timing import spent
 from relfit.fitting.families import Weibull
 from relfit.planning import Predictor, Scenario, plan_checkpoints, plan_migration, plan_replication
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval
 from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.system.jobs import Checkpoint, expected_time
+from relfit.system.jobs import checkpoint as exact
 
 
 def timed(call: Callable[[], Any], repeat: int = 3) -> float:

@@ -19,13 +19,26 @@ import numpy as np
 import pandas as pd
 
 from papers.printed import half_unit, printed_table
-from relfit.planning.checkpointing.exponential_failures import first_order_best_waste
-from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix
+from relfit.planning.migration.prediction import Scenario, compare_throughputs, job_mix
+from relfit.system.jobs.checkpoint import first_order_best_waste
 
-__all__ = ["PRINTED_DAYS", "cells", "spares_as_printed"]
+__all__ = ["PRINTED_DAYS", "SCENARIOS", "cells", "spares_as_printed"]
 
 PRINTED_DAYS = {"day": 1.0, "week": 7.0, "month": 210.0, "year": 2520.0}
 _DAYS = {"day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0}
+
+SCENARIOS = {
+    name: Scenario(save / 60.0, save / 60.0, down / 60.0, 1.0 / 60.0, name)
+    for name, save, down in (
+        ("today", 25.0, 2.5),
+        ("2011 HD", 7.5, 2.5),
+        ("2011 SSD", 5.0, 2.5),
+        ("2011 Flash", 1.5, 2.5),
+        ("2011 Flash, faster reboot", 1.5, 0.25),
+        ("2015", 0.05, 0.25),
+    )
+}
+"""The scenarios of Tables 1 to 6."""
 
 
 def cells() -> pd.DataFrame:

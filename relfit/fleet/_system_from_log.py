@@ -97,4 +97,4 @@ def system_from_log(
     fits = fit(model.by_scope["node"].lives, names, n_resamples=0)
     labels = list(model.places.nodes[system.sources])
     own = system_from_fits(fits, labels, system.ages, family=family, missing=missing, longest_age=None, **options)
-    return own._replaced(own.components, own.ages, common=system.common, racks=system.racks, ages_observed=True)
+    return own._replaced(common=system.common, racks=system.racks, ages_observed=True)

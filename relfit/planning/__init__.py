@@ -18,8 +18,7 @@ __getattr__, __dir__, __all__ = front(
         "checkpointing.size_table": "CheckpointTable checkpoint_table",
         "checkpointing.two_level": "GlobalSaves",
         "migration.migration_plan": "MigrationPlan plan_migration",
-        "migration.prediction": "Predictor",
-        "migration.throughput": "Scenario",
+        "migration.prediction": "Predictor Scenario",
         "replication.replication_plan": "ReplicationPlan plan_replication",
     },
 )

@@ -17,9 +17,8 @@ from relfit.base.text import count, duration, percent
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration import Parameters
 from relfit.fleet.job_shares import PARTS
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.job_rate import JobRate, rate_of_job
-from relfit.system.jobs.checkpoint import best_interval
+from relfit.system.jobs import checkpoint as exact
 
 HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
 _STEP = 2  # ratio of successive sizes
@@ -131,7 +130,7 @@ class WhatIf(Result):
         down = size * self.down * (1.0 - self.excess * gone) * (0.5 if half_repair else 1.0)
         waits = 1.0 if not spares else float(special.gammainc(int(whole("spares", spares, least=0)), down))
         mtbf, wait = 1.0 / between(1.0 / self.mtbf[gone]), between(self.wait[gone, int(half_repair)]) * waits
-        every = float(best_interval(mtbf, cost, cost))
+        every = float(exact.best_interval(mtbf, cost, cost))
         waste = float(exact.waste(mtbf, every, cost, cost, wait))
         return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
 

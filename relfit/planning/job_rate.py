@@ -135,19 +135,11 @@ def rate_of_job(
     `repair` replaces the mean time to repair of the parameters. `events`, the number of failures behind a mean time,
     gives its uncertainty. A job has 1 node by default, or those of the parameters' fleet.
 
-    Notes
-    -----
     A failure of the system hits every job. A job takes complete racks in turn. An incident of a rack or of a group hits
     it with the probability from ``fleet.rack_share`` and ``fleet.group_share`` (1 if they are missing); for a group,
     counts in ``fleet.group_hits`` take precedence. Counts in ``fleet.job_failures`` correct the sum. A job waits until
     all its nodes that were hit are repaired: ``mttr.rack_node`` for one, ``mttr.rack`` for all that an incident hit,
     and between these in proportion to the nodes of the job. Nodes are down together by ``fleet.down_scatter``.
-
-    Examples
-    --------
-    >>> job = rate_of_job("20000h", 1000, repair="1h", events=40, rng=1)
-    >>> float(job.mtbf), float(job.repair), np.quantile(job.drawn.mtbf, [0.05, 0.95]).round(1).tolist()
-    (20.0, 1.0, [15.6, 25.9])
     """
     if isinstance(source, Parameters):
         if events is not None:
@@ -179,13 +171,6 @@ def until_all_are_up(
     for any distribution of repairs (Takacs 1962). Arguments are hours. With a `scatter`, as ``fleet.down_scatter``, a
     share `together` of the repairs has a level in common, of a gamma distribution with this relative variance. Where
     they are hardly ever all up, the wait is 1e9 hours.
-
-    Examples
-    --------
-    >>> until_all_are_up([20.0, 2.0], 2.0).round(2).tolist()
-    [2.1, 3.44]
-    >>> until_all_are_up([20.0, 2.0], 2.0, 1.0).round(2).tolist()
-    [2.0, 2.0]
     """
     between, hours = np.asarray(mtbf, dtype=np.float64), np.asarray(repair, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -214,9 +199,6 @@ def wait_for_repair(
     if wait is not None and wait > 1.005 * hours:
         text += f", and for what fails meanwhile: {duration(wait)} in all"
     return hours, f"{text}."
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _of_parameters(

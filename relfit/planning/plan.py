@@ -82,15 +82,7 @@ class Plan(Result, kw_only=True):
 
 
 def beyond_fleet(source: object, nodes: int | None) -> str:
-    """A sentence if `nodes` are more than the fleet has of which `source`, if parameters, tells; else empty.
-
-    Examples
-    --------
-    >>> from relfit.fleet.calibration import Parameters
-    >>> print(beyond_fleet(Parameters(mtbf="2000h", fleet={"nodes": 128}), 1000))
-    1,000 nodes are more than the 128 of the parameters' fleet: the plan extrapolates, most of all failures of \
-several nodes at once.
-    """
+    """A sentence if `nodes` are more than the fleet has of which `source`, if parameters, tells; else empty."""
     fleet = getattr(getattr(source, "fleet", None), "nodes", None)
     if nodes is None or fleet is None or nodes <= fleet:
         return ""
@@ -121,13 +113,7 @@ def contradictions(source: object, kind: str) -> tuple[str, ...]:
 
 
 def limits(drawn: npt.ArrayLike | None, level: float, *, integer: bool = False) -> tuple[float, float]:
-    """Central interval of a quantity over draws of the parameters; NaN without draws; `integer`: limits are draws.
-
-    Examples
-    --------
-    >>> limits(range(101), 0.5), limits(None, 0.5)
-    ((25.0, 75.0), (nan, nan))
-    """
+    """Central interval of a quantity over draws of the parameters; NaN without draws; `integer`: limits are draws."""
     if drawn is None or np.size(drawn) == 0:
         return float("nan"), float("nan")
     ends = (0.5 - 0.5 * level, 0.5 + 0.5 * level)

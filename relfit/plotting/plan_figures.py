@@ -9,7 +9,7 @@ import numpy as np
 from relfit.base.text import duration, percent
 from relfit.planning.checkpointing.checkpoint_plan import CheckpointPlan
 from relfit.planning.migration.migration_plan import MigrationPlan
-from relfit.planning.replication.replication_plan import ReplicationPlan
+from relfit.planning.replication.replication_plan import CopiedJob, ReplicationPlan
 from relfit.planning.sparing.evaluation import SparingEvaluation
 from relfit.planning.sparing.job_spares import SparesPlan
 from relfit.planning.sparing.maps import SparingMap
@@ -127,8 +127,6 @@ def _quality_needed(plan: MigrationPlan, ax: Axes) -> Axes:
 @plot.register(ReplicationPlan)
 def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone, pairs and triples by number of nodes, with the break-even."""
-    from relfit.planning.replication.replicas import CopiedJob
-
     ax = style.axes(ax)
     middle = plan.break_even if np.isfinite(plan.break_even) else float(plan.nodes)
     low, high = min(middle, plan.nodes) / 60.0, max(middle, plan.nodes) * 60.0

@@ -82,8 +82,6 @@ class System(SystemNodes, Quantities):
     1399.4
     """
 
-    # -------------------------------------------------------------- quantities
-
     @cached_property
     def _rule(self) -> FailureRule:
         return FailureRule(self.tolerance, self.common, self.racks, self.rack_events)
@@ -159,9 +157,7 @@ class System(SystemNodes, Quantities):
         >>> rf.System(rf.families.Weibull(0.8, [1000.0] * 20), ages=600.0).sequences(until="30 days", rng=1)
         Sequences: 12 failures of 20 nodes in 1 sequence until 720 h
         """
-        return sampling.sequences(self.components, self.ages, self.names, until, failures, size, rng)
-
-    # ------------------------------------------------------- the first k nodes
+        return sampling.sequences(self, until, failures, size, rng)
 
     def by_size(self, horizon: Durations = "24h", order: npt.ArrayLike | None = None) -> SystemsBySize:
         """Reliability, hazard and mean time to failure of the first k nodes, for every k.
@@ -193,11 +189,7 @@ class System(SystemNodes, Quantities):
     def quantity_by_size(self, quantity: str, at: FloatArray | None = None) -> FloatArray:
         """One quantity of the first k nodes for every k, shape ``(n_nodes, *at)``.
 
-        Parameters
-        ----------
-        quantity : {"reliability", "cdf", "cumulative_hazard", "hazard", "mttf"}
-        at : ndarray, optional
-            Horizons in hours; not for the mean time to failure.
+        ``mttf``, without a horizon, or at hours ``reliability``, ``cdf``, ``cumulative_hazard``, ``hazard``.
         """
         if self._rule.racks_count:  # each size counts its own racks
             spare = self.tolerance
@@ -225,8 +217,6 @@ class System(SystemNodes, Quantities):
 
         log_alive = integrate_reliability(log_reliability, self.quantile(0.5), self.n_nodes)
         return np.where(finite, log_alive, np.inf)
-
-    # -------------------------------------------------------------- uncertainty
 
     def _parameters(self) -> uncertainty.DrawnParameters:
         sources = uncertainty.sources_of(self.components, self.names, self.sources, self.origin)
@@ -261,7 +251,7 @@ class System(SystemNodes, Quantities):
             if factors is not None:
                 common = None if common is None else common.times(factors[0])
                 racks = None if racks is None else racks.times(factors[1])
-            yield self._replaced(components, self.ages, common=common, racks=racks)
+            yield self._replaced(components=components, common=common, racks=racks)
 
     def drawn_values(self, quantity: str, at: Any = None, n_draws: int = 999, rng: Seed = 0) -> FloatArray:
         """A quantity in every draw of the parameters, shape ``(n_draws, *at)``; arguments as for `interval`."""

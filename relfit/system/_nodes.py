@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from typing import Any, Self
 
@@ -75,20 +75,22 @@ class SystemNodes:
         own = None if sources is None else np.asarray(sources, dtype=np.int64)
         if own is not None and own.shape != (size,):
             raise ArgumentError(f"{size} nodes but sources of shape {own.shape}")
-        shown, wide = pd.RangeIndex(size) if labels is None else labels, racks_of(racks, rack_lives, rack_ages, size)
-        self._finish(
-            components, checked, tolerance, common, rack_events, names=shown, sources=own, origin=None, racks=wide
-        )
+        shown, wide = pd.RangeIndex(size) if labels is None else labels, (racks, rack_lives, rack_ages)
+        self._finish(components, checked, *wide, tolerance, common, rack_events, names=shown, sources=own, origin=None)
 
     def _finish(
         self,
         components: tuple[Component, ...],
         ages: FloatArray,
+        racks: object = None,
+        rack_lives: object = None,
+        rack_ages: NamedDurations = 0.0,
         tolerance: int = 0,
         common: object = None,
         rack_events: str = "nodes",
         **others: object,
     ) -> None:
+        wide = racks if isinstance(racks, Racks) else racks_of(racks, rack_lives, rack_ages, ages.size)
         if isinstance(tolerance, bool) or not isinstance(tolerance, (int, np.integer)) or tolerance < 0:
             raise ArgumentError(f"tolerance={tolerance!r}", remedy="give the number of nodes that may fail")
         if tolerance >= ages.size:
@@ -98,33 +100,19 @@ class SystemNodes:
         if rack_events not in RACK_EVENTS:
             raise ArgumentError(f"rack_events={rack_events!r}", remedy=f"use one of {', '.join(RACK_EVENTS)}")
         checked = {"tolerance": int(tolerance), "common": common_cause(common), "rack_events": rack_events}
-        for name, value in {"components": components, "ages": ages, **checked, **others}.items():
+        for name, value in {"components": components, "ages": ages, "racks": wide, **checked, **others}.items():
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of_components(
-        cls,
-        components: tuple[Component, ...],
-        ages: FloatArray,
-        *,
-        racks: object = None,
-        rack_lives: object = None,
-        rack_ages: NamedDurations = 0.0,
-        **options: Any,
-    ) -> Self:
+    def of_components(cls, components: tuple[Component, ...], ages: FloatArray, **options: Any) -> Self:
         """A system of checked nodes; racks as for the constructor, or `Racks`; options are the other fields."""
         system = object.__new__(cls)
-        if not isinstance(racks, Racks):
-            racks = racks_of(racks, rack_lives, rack_ages, ages.size)
-        system._finish(components, ages, racks=racks, **options)
+        system._finish(components, ages, **options)
         return system
 
-    def _replaced(self, components: tuple[Component, ...], ages: FloatArray, **changes: Any) -> Self:
-        names = ("names", "sources", "origin", "tolerance", "common", "racks", "rack_events", "ages_observed")
-        options = {**{name: getattr(self, name) for name in names}, **changes}
-        return type(self).of_components(components, ages, **options)
-
-    # --------------------------------------------------------------- the nodes
+    def _replaced(self, **changes: Any) -> Self:
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return type(self).of_components(**{**options, **changes})
 
     @property
     def n_nodes(self) -> int:
@@ -141,13 +129,6 @@ class SystemNodes:
         In a system made from fits, an age of more than twice the longest fitted time to failure is reported: either it
         is in other units, or the result rests on the form of the distribution alone. Ages taken from a log are not
         reported.
-
-        Examples
-        --------
-        >>> import relfit as rf
-        >>> fits = rf.fit(rf.LifeData.from_array([30.0, 70.0, 200.0, 400.0]), "weibull")
-        >>> print(rf.system_from_fits(fits, nodes=2, ages=[90.0, 9000.0]).notes[0].split(":")[0])
-        node 1 has an age of 9,000 h, 22 times the longest time to failure that was fitted (400 h)
         """
         fitted = getattr(self.origin, "lives", None)
         longest = float(np.nanmax(fitted.durations, initial=0.0)) if fitted is not None else 0.0
@@ -178,8 +159,8 @@ class SystemNodes:
         """
         places = self.checked_positions(positions)
         return self._replaced(
-            Component.taken(self.components, places, self.n_nodes),
-            self.ages[places],
+            components=Component.taken(self.components, places, self.n_nodes),
+            ages=self.ages[places],
             names=self.names[places],
             sources=None if self.sources is None else self.sources[places],
             racks=None if self.racks is None else self.racks.take(places),
@@ -208,7 +189,7 @@ class SystemNodes:
     def at_age(self, ages: Durations, unit: str = "hours") -> Self:
         """The same nodes at other ages, in `unit` or as text; racks and common causes keep their ages."""
         checked = ages_in_hours(duration_array(ages, "age", unit), self.n_nodes, self.names, longest=None)
-        return self._replaced(self.components, checked)
+        return self._replaced(ages=checked)
 
     def later(self, hours: Durations) -> Self:
         """The same system after a time without failures, in hours or as text."""
@@ -217,17 +198,14 @@ class SystemNodes:
             raise ArgumentError(f"{by:g} hours later", remedy="give a time at or above zero")
         common, racks = self.common, self.racks
         return self._replaced(
-            self.components,
-            self.ages + by,
+            ages=self.ages + by,
             common=None if common is None else replace(common, ages=common.ages + by),
             racks=None if racks is None else replace(racks, ages=racks.ages + by),
         )
 
     def tolerating(self, tolerance: int) -> Self:
         """The same system with another tolerance: the number of nodes that may fail."""
-        return self._replaced(self.components, self.ages, tolerance=tolerance)
-
-    # ----------------------------------------------------------------- showing
+        return self._replaced(tolerance=tolerance)
 
     def __repr__(self) -> str:
         sizes: dict[str, int] = {}

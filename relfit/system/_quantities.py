@@ -51,8 +51,6 @@ class Quantities(ABC):
     def _shaped(self, values: FloatArray, x: FloatArray) -> FloatArray:
         return np.asarray(values.T).reshape(self._shape + x.shape)
 
-    # ------------------------------------------------------------ of a horizon
-
     def log_reliability(self, horizon: Durations) -> FloatArray:
         """Log of the probability that the job still runs after `horizon`."""
         x = horizon_hours(horizon)
@@ -84,8 +82,6 @@ class Quantities(ABC):
             alive = self.reliability(x)
             return np.where((alive > 0.0) & np.isfinite(x), alive * self.hazard(np.where(np.isinf(x), 0.0, x)), 0.0)
 
-    # --------------------------------------------------------- of a probability
-
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Hours by which the job has failed with this probability; infinite if it never has."""
         p = np.asarray(probability, dtype=np.float64)
@@ -107,8 +103,6 @@ class Quantities(ABC):
             return np.log(np.maximum(before - self._log_reliability(after + x)[0], 0.0)[some])
 
         return time_at_level(log_hazard, np.full(rows, log_level))
-
-    # ------------------------------------------------------------------- means
 
     def mttf(self) -> FloatArray:
         """Mean time to failure of the job in hours, the integral of its reliability.

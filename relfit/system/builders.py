@@ -94,9 +94,6 @@ def system_from_fits(
     return system_of_estimates(fits.groups, nodes, ages, values, kind, missing, remedy, status=status, **options)
 
 
-# --------------------------------------------------- nodes out of estimates
-
-
 def system_of_estimates(
     groups: pd.Index,
     nodes: object,
@@ -182,9 +179,11 @@ def _of_fits(fits: Fits, family: str, by: str) -> tuple[dict[str, FloatArray], I
 
 
 def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
-    """Position of each node among the fitted groups, and the nodes' names."""
+    """Position of each node among the fitted groups, and the nodes' names: the last level of labels if it is unique."""
+    last = groups.get_level_values(-1)
+    names = last if last.is_unique else groups
     if nodes is None:
-        return np.arange(len(groups), dtype=np.int64), _short(groups)
+        return np.arange(len(groups), dtype=np.int64), names
     if isinstance(nodes, (int, np.integer)) and not isinstance(nodes, bool) and len(groups) == 1:
         if nodes < 1:
             raise ArgumentError(f"{nodes} nodes", remedy="give at least one")
@@ -197,7 +196,6 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
     if not wanted:
         raise ArgumentError("a system of no nodes", remedy="give at least one node")
     lookup = {label: i for i, label in enumerate(groups)}
-    last = groups.get_level_values(-1) if groups.nlevels > 1 else groups
     short: dict[Any, int] = {}
     for i, label in enumerate(last):
         short[label] = -1 if label in short else i
@@ -205,11 +203,7 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
     places = []
     for label in wanted:
         key = tuple(label) if isinstance(label, list) else label
-        place = lookup.get(key)
-        if place is None:
-            place = short.get(key)
-            if place is None:
-                place = short.get(str(key))
+        place = lookup.get(key, short.get(key, short.get(str(key))))
         if place is None:
             raise ArgumentError(
                 f"no node {label!r} among the {len(groups)} fitted",
@@ -221,15 +215,7 @@ def positions_of(groups: pd.Index, nodes: object) -> tuple[IntArray, pd.Index]:
     sources = np.array(places, dtype=np.int64)
     if np.unique(sources).size < sources.size:
         return sources, pd.RangeIndex(sources.size)  # several nodes with the parameters of one group
-    return sources, _short(groups)[sources]
-
-
-def _short(groups: pd.Index) -> pd.Index:
-    """The last level of the labels if it is unique, else all levels."""
-    if groups.nlevels == 1:
-        return groups
-    last = groups.get_level_values(-1)
-    return last if last.is_unique else groups
+    return sources, names[sources]
 
 
 def _pooled(fits: Fits | FamilyFit | PooledFit, family: str) -> PooledFit:

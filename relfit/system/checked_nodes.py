@@ -88,13 +88,9 @@ def _of_batch(family: Distribution, count: int | None) -> Component:
     shape = family.batch_shape
     if len(shape) > 1:
         raise ArgumentError(f"a batch of shape {shape} is not a list of nodes", remedy="give a batch of one dimension")
-    size = shape[0] if shape else (1 if count is None else count)
-    if not shape or (shape == (1,) and count is not None and count > 1):
-        size = 1 if count is None else count
-        return Component(_spread(family, size), np.arange(size, dtype=np.int64))
-    if not isinstance(family, (Family, CompetingRisks)):
-        raise ArgumentError(f"{type(family).__name__} cannot be the life of a node", remedy=_REMEDY)
-    return Component(family, np.arange(size, dtype=np.int64))
+    size = shape[0] if shape and (shape != (1,) or not count) else 1 if count is None else count
+    batch = family if isinstance(family, (Family, CompetingRisks)) and shape == (size,) else _spread(family, size)
+    return Component(batch, np.arange(size, dtype=np.int64))
 
 
 def _spread(family: Distribution, size: int) -> Life:
@@ -109,15 +105,11 @@ def _spread(family: Distribution, size: int) -> Life:
 def _of_sequence(nodes: Sequence[Any], names: pd.Index | None, what: str) -> tuple[Component, ...]:
     for position, node in enumerate(nodes):
         if not isinstance(node, Distribution):
-            raise ArgumentError(
-                f"{node_label(names, position, what)} is not a distribution but {type(node).__name__}",
-                remedy="give a family such as Weibull(0.8, 1000.0) for every node",
-            )
+            problem = f"{node_label(names, position, what)} is not a distribution but {type(node).__name__}"
+            raise ArgumentError(problem, remedy="give a family such as Weibull(0.8, 1000.0) for every node")
         if int(np.prod(node.batch_shape, dtype=np.int64)) != 1:
-            raise ArgumentError(
-                f"{node_label(names, position, what)} is a batch of shape {node.batch_shape}",
-                remedy="give one distribution for every node, or one batch for all",
-            )
+            problem = f"{node_label(names, position, what)} is a batch of shape {node.batch_shape}"
+            raise ArgumentError(problem, remedy="give one distribution for every node, or one batch for all")
     kinds: dict[Any, list[int]] = {}
     for position, node in enumerate(nodes):
         # composite distributions stay separate, unless they are the same object
@@ -158,9 +150,6 @@ def _check_parameters(component: Component, names: pd.Index | None, what: str) -
             raise DataError(f"{label} has the {name} {spread[place]:g} ({family.name})", remedy="correct it")
 
 
-# ------------------------------------------------------------------- durations
-
-
 def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> FloatArray:
     """Durations in hours, from numbers in `unit`, text, Timedelta, or arrays of these."""
     factor = unit_in_hours(unit)
@@ -182,11 +171,7 @@ def duration_array(value: Any, what: str = "duration", unit: str = "hours") -> F
 
 
 def ages_in_hours(
-    ages: Durations,
-    size: int,
-    names: pd.Index | None,
-    longest: Durations | None = LONGEST_AGE,
-    what: str = "node",
+    ages: Durations, size: int, names: pd.Index | None, longest: Durations | None = LONGEST_AGE, what: str = "node"
 ) -> FloatArray:
     """Ages of the nodes in hours, shape (size,); a DataError names a node of negative, infinite or too high age."""
     values = duration_array(ages)
@@ -196,10 +181,8 @@ def ages_in_hours(
     bad = ~(values >= 0.0) | np.isinf(values)
     if bad.any():
         place = int(np.flatnonzero(bad)[0])
-        raise DataError(
-            f"{node_label(names, place, what)} has the age {values[place]:g} h",
-            remedy="an age is the time since the node's last failure, at or above zero",
-        )
+        problem = f"{node_label(names, place, what)} has the age {values[place]:g} h"
+        raise DataError(problem, remedy="an age is the time since the node's last failure, at or above zero")
     if longest is not None and (values > duration_array(longest)).any():
         place = int(np.flatnonzero(values > duration_array(longest))[0])
         raise DataError(
@@ -331,10 +314,8 @@ def common_cause(causes: object) -> CommonCause | None:
         values = list(causes)
         names = pd.Index([f"cause_{i}" for i in range(1, len(values) + 1)])
     else:
-        raise ArgumentError(
-            f"common={type(causes).__name__} is not a distribution",
-            remedy="give a distribution, a list, or a dict of them",
-        )
+        what = f"common={type(causes).__name__} is not a distribution"
+        raise ArgumentError(what, remedy="give a distribution, a list, or a dict of them")
     if not values:
         return None
     lives = [v[0] if isinstance(v, tuple) else v for v in values]

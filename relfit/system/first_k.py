@@ -31,26 +31,29 @@ _STEEP = 1e6  # stands for an infinite tail index in sums
 def node_hazards(
     components: Sequence[Component], ages: FloatArray, x: FloatArray, *, rates: bool = False, count: int | None = None
 ) -> FloatArray:
-    """Conditional cumulative hazards of the nodes given their ages, or failure rates per hour, shape (m, n)."""
+    """Conditional cumulative hazards of the nodes given their ages, or failure rates per hour, shape ``(*x, n)``.
+
+    Of distributions of shape (rows, n), the last axis of `x` has rows.
+    """
     size = ages.size if count is None else count
-    out = np.empty((x.size, size))
+    out, time = np.empty((*x.shape, size)), x[..., None]
     for component in components:
         family, where = component.family, component.positions
         if size < ages.size:
             family, where = family[where < size], where[where < size]
         with np.errstate(over="ignore", under="ignore"):
             if rates:
-                out[:, where] = family.hazard(ages[where] + x[:, None])
+                out[..., where] = family.hazard(ages[where] + time)
             else:
-                out[:, where] = family.conditional_cumulative_hazard(x[:, None], ages[where])
+                out[..., where] = family.conditional_cumulative_hazard(time, ages[where])
     return out
 
 
 def node_tails(components: Sequence[Component], size: int) -> FloatArray:
     """Tail index of every node (`Distribution.tail_index`), cut at a million so that sums stay finite."""
-    out = np.empty(size)
+    out = np.empty((*components[0].family.batch_shape[:-1], size))
     for component in components:
-        out[component.positions] = component.family.tail_index()
+        out[..., component.positions] = component.family.tail_index()
     return np.minimum(out, _STEEP)
 
 

@@ -16,6 +16,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import Ragged, offsets_of
 from relfit.base.results import Result
 from relfit.base.text import count
+from relfit.system._nodes import SystemNodes
 from relfit.system.checked_nodes import Component, duration_array
 from relfit.system.first_k import CELLS, FailureRule
 
@@ -39,29 +40,22 @@ def sample(components: Sequence[Component], ages: FloatArray, rule: FailureRule,
     """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"size={size!r}", remedy="give the number of times to draw")
-    generator = np.random.default_rng(rng)
+    generator, parts = np.random.default_rng(rng), [np.empty(0)]
     step = max(1, CELLS // ages.size)
-    parts = [_times(components, ages, rule, min(step, size - first), generator) for first in range(0, int(size), step)]
-    return np.concatenate([np.empty(0), *parts])
-
-
-def _times(
-    components: Sequence[Component], ages: FloatArray, rule: FailureRule, size: int, generator: np.random.Generator
-) -> FloatArray:
-    left = times_left(components, ages, size, generator)
-    ends = np.full(size, np.inf)
-    if rule.common is not None:
-        ends = times_left(rule.common.components, rule.common.ages, size, generator).min(axis=1)
-    if rule.racks is not None:
-        racks = times_left(rule.racks.components, rule.racks.ages, size, generator)
-        if rule.racks_count:
-            left = np.minimum(left, racks[:, rule.racks.of_node])
-        else:
-            ends = np.minimum(ends, racks[:, np.unique(rule.racks.of_node)].min(axis=1))
-    return np.minimum(ends, np.partition(left, rule.tolerance, axis=1)[:, rule.tolerance])
-
-
-# ------------------------------------------------------------------- sequences
+    for first in range(0, int(size), step):
+        number = min(step, int(size) - first)
+        left = times_left(components, ages, number, generator)
+        ends = np.full(number, np.inf)
+        if rule.common is not None:
+            ends = times_left(rule.common.components, rule.common.ages, number, generator).min(axis=1)
+        if rule.racks is not None:
+            racks = times_left(rule.racks.components, rule.racks.ages, number, generator)
+            if rule.racks_count:
+                left = np.minimum(left, racks[:, rule.racks.of_node])
+            else:
+                ends = np.minimum(ends, racks[:, np.unique(rule.racks.of_node)].min(axis=1))
+        parts.append(np.minimum(ends, np.partition(left, rule.tolerance, axis=1)[:, rule.tolerance]))
+    return np.concatenate(parts)
 
 
 class Sequences(Result, Ragged):
@@ -116,15 +110,7 @@ class Sequences(Result, Ragged):
         return pd.DataFrame({**columns, "position": self.nodes, "worked": self.worked})
 
 
-def sequences(
-    components: Sequence[Component],
-    ages: FloatArray,
-    names: pd.Index,
-    until: Durations | None,
-    failures: int | None,
-    size: int,
-    rng: Seed,
-) -> Sequences:
+def sequences(nodes: SystemNodes, until: Durations | None, failures: int | None, size: int, rng: Seed) -> Sequences:
     """Random sequences of failures; `System.sequences` documents arguments and errors."""
     if (until is None) == (failures is None):
         raise ArgumentError("give either until= or failures=", remedy="an end, or how many failures")
@@ -135,31 +121,28 @@ def sequences(
     if not end > 0.0:
         raise ArgumentError(f"until={end:g} h", remedy="give a time above zero")
     generator = np.random.default_rng(rng)
-    step = max(1, CELLS // ages.size)
+    step = max(1, CELLS // nodes.n_nodes)
     parts: list[tuple[IntArray, FloatArray, IntArray, FloatArray]] = []
     for first in range(0, size, step):
-        renewals = _Renewals(components, ages, min(step, size - first), generator)
+        renewals = _Renewals(nodes, min(step, size - first), generator)
         rows, *rest = renewals.until(end) if failures is None else renewals.first(failures)
         parts.append((rows + first, *rest))  # type: ignore[arg-type]
-    rows, times, nodes, worked = (np.concatenate(p) for p in zip(*parts, strict=True))
-    offsets = offsets_of(np.bincount(rows, minlength=size))
-    return Sequences(times, nodes, worked, offsets, names, end)
+    rows, times, failed, worked = (np.concatenate(p) for p in zip(*parts, strict=True))
+    return Sequences(times, failed, worked, offsets_of(np.bincount(rows, minlength=size)), nodes.names, end)
 
 
 class _Renewals:
     """The next failure of every node in every sequence, and the failures so far."""
 
-    def __init__(
-        self, components: Sequence[Component], ages: FloatArray, count: int, generator: np.random.Generator
-    ) -> None:
-        self.count, self.nodes, self.generator = count, ages.size, generator
-        self.components = components
-        self.kind, self.place = np.empty((2, ages.size), dtype=np.int64)
-        for number, component in enumerate(components):
+    def __init__(self, nodes: SystemNodes, count: int, generator: np.random.Generator) -> None:
+        self.count, self.nodes, self.generator = count, nodes.n_nodes, generator
+        self.components = nodes.components
+        self.kind, self.place = np.empty((2, self.nodes), dtype=np.int64)
+        for number, component in enumerate(self.components):
             self.kind[component.positions] = number
-            self.place[component.positions] = np.arange(component.positions.size)
-        left = times_left(components, ages, count, generator)
-        self.life = (left + ages).ravel()
+            self.place[component.positions] = np.arange(len(component))
+        left = times_left(self.components, nodes.ages, count, generator)
+        self.life = (left + nodes.ages).ravel()
         self.next = left.ravel()
         self.seen: list[tuple[IntArray, FloatArray, FloatArray]] = []
 

@@ -168,10 +168,8 @@ def chi_square(
     statistic = float(contributions.sum())
     degrees = expected.size - 1 - estimated
     if degrees < 1:
-        raise ArgumentError(
-            f"{expected.size} bins leave no degree of freedom after {estimated} estimated parameters",
-            remedy="use more bins",
-        )
+        what = f"{expected.size} bins leave no degree of freedom after {estimated} estimated parameters"
+        raise ArgumentError(what, remedy="use more bins")
     of_bins = edges, observed, expected, contributions
     critical, zeros = float(special.chdtri(degrees, alpha)), int((hours == 0.0).sum())
     p, p_upper = special.chdtrc(np.array([degrees, expected.size - 1]), statistic).tolist()

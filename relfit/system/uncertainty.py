@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -25,19 +24,12 @@ from relfit.fitting.estimates import free_covariance
 from relfit.fitting.families import Family
 from relfit.system._quantities import Quantities
 from relfit.system.checked_nodes import Component, duration_array
-from relfit.system.first_k import CELLS, FailureRule
+from relfit.system.first_k import CELLS, Factors, FailureRule, node_hazards, node_tails
 
-QUANTITIES = {
-    "reliability": "horizon",
-    "cdf": "horizon",
-    "cumulative_hazard": "horizon",
-    "hazard": "horizon",
-    "pdf": "horizon",
-    "quantile": "probability",
-    "mttf": None,
-    "mean_residual_life": "after",
-    "truncated_mean": "horizon",
-    "mean_given_failure": "horizon",
+QUANTITIES: dict[str, str | None] = {
+    **dict.fromkeys(("reliability", "cdf", "cumulative_hazard", "hazard", "pdf"), "horizon"),
+    **{"quantile": "probability", "mttf": None, "mean_residual_life": "after"},
+    **dict.fromkeys(("truncated_mean", "mean_given_failure"), "horizon"),
 }
 """Quantities with intervals, and the argument of each."""
 
@@ -46,15 +38,6 @@ _FEWEST = 19
 _GIVE_A_LOG = "give the log itself, or a file that relfit fit --out wrote"
 _FROM_FITS = Remedy("make it from fits: rf.system_from_fits(rf.fit(times), ages=...)", _GIVE_A_LOG)
 _MOST_WORK = 10_000_000  # nodes times tolerance times draws: ten minutes
-
-
-@runtime_checkable
-class DrawsNodes(Protocol):
-    """The origin of a system that draws its nodes itself."""
-
-    def node_sources(self, components: Sequence[Component], groups: IntArray) -> list[ParameterSource]:
-        """Where the parameters of the nodes come from."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +71,8 @@ def sources_of(
     """
     if origin is None or groups is None:
         raise ArgumentError("this system was made from given parameters, which have no uncertainty", remedy=_FROM_FITS)
-    if isinstance(origin, DrawsNodes):
-        return origin.node_sources(components, groups)
+    if hasattr(origin, "node_sources"):
+        return list(origin.node_sources(components, groups))
     sources = []
     for component in components:
         kind = type(component.family)
@@ -153,9 +136,6 @@ def _root(covariance: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :])
 
 
-# ----------------------------------------------------------------------- draws
-
-
 @dataclass(frozen=True, eq=False)
 class DrawnParameters:
     """Draws of the parameters of all nodes, in chunks that fit into memory."""
@@ -164,22 +144,23 @@ class DrawnParameters:
     n_nodes: int
     wide: Callable[[int, np.random.Generator], tuple[FloatArray, FloatArray]] | None = None
 
-    def chunks(
-        self, n_draws: int, rng: Seed
-    ) -> Iterator[tuple[list[tuple[type[Family], FloatArray, IntArray]], tuple[FloatArray, FloatArray] | None]]:
-        """Distributions with parameters (draws, nodes, k) and positions, and factors of causes and racks, by chunk."""
+    def chunks(self, n_draws: int, rng: Seed) -> Iterator[tuple[tuple[Component, ...], Factors]]:
+        """Nodes with distributions of shape (draws, nodes), and factors of causes and racks, by chunk."""
         generator = np.random.default_rng(rng)
         step = max(1, CELLS // self.n_nodes)
         for first in range(0, n_draws, step):
             size = min(step, n_draws - first)
-            drawn = [(source.family, source.draw(size, generator), source.positions) for source in self.sources]
-            yield drawn, None if self.wide is None else self.wide(size, generator)
+            drawn = [
+                Component(one.family.unchecked(*np.moveaxis(one.draw(size, generator), -1, 0)), one.positions)
+                for one in self.sources
+            ]
+            yield tuple(drawn), None if self.wide is None else self.wide(size, generator)
 
     def each(self, n_draws: int, rng: Seed) -> Iterator[tuple[tuple[Component, ...], tuple[FloatArray, float] | None]]:
         """The nodes of each draw in turn, and the factors of the hazards of common causes and of racks."""
         for chunk, wide in self.chunks(n_draws, rng):
-            for i in range(chunk[0][1].shape[0]):
-                nodes = tuple(Component(family.unchecked(*values[i].T), where) for family, values, where in chunk)
+            for i in range(chunk[0].family.batch_shape[0]):
+                nodes = tuple(Component(drawn.family[i], drawn.positions) for drawn in chunk)
                 yield nodes, None if wide is None else (wide[0][i], float(wide[1][i]))
 
     def values(
@@ -195,41 +176,28 @@ class DrawnParameters:
 class DrawnSystems(Quantities):
     """A system with several draws of its nodes' parameters at once."""
 
-    nodes: list[tuple[type[Family], FloatArray, IntArray]]  # parameters (draws, nodes, k), and positions
-    factors: tuple[FloatArray, FloatArray] | None  # of hazards of common causes (draws, causes), and of racks (draws,)
+    nodes: tuple[Component, ...]  # distributions of shape (draws, nodes)
+    factors: Factors  # of hazards of common causes (draws, causes), and of racks (draws,)
     ages: FloatArray
     rule: FailureRule
 
     @property
     def _shape(self) -> tuple[int, ...]:
-        return (self.nodes[0][1].shape[0],)
-
-    def _batches(self, rows: int) -> Iterator[tuple[Family, IntArray]]:
-        """Each distribution as a batch of shape (rows, nodes)."""
-        for family, values, where in self.nodes:
-            yield family.unchecked(*np.moveaxis(values[:rows], -1, 0)), where
+        return self.nodes[0].family.batch_shape[:1]
 
     def _combined(self, x: FloatArray, rates: bool) -> FloatArray:
         m, rows = x.shape
-        out = np.empty((m, rows))
+        out, size = np.empty((m, rows)), self.ages.size
+        nodes = [Component(drawn.family[:rows], drawn.positions) for drawn in self.nodes]
         step = max(1, CELLS // (rows * self.ages.size))
         for first in range(0, m, step):
-            times = x[first : first + step, :, None]
-            spent = np.empty((times.shape[0], rows, self.ages.size))
-            rate = np.empty(spent.shape) if rates else None
-            for family, where in self._batches(rows):
-                spent[:, :, where] = family.conditional_cumulative_hazard(times, self.ages[where])
-                if rate is not None:
-                    rate[:, :, where] = family.hazard(times + self.ages[where])
-            flat = (-1, self.ages.size)
-            at = np.broadcast_to(times[..., 0], spent.shape[:2]).reshape(-1)
-            factors = None
+            times, factors = x[first : first + step], None
+            spent = node_hazards(nodes, self.ages, times).reshape(-1, size)
+            rate = node_hazards(nodes, self.ages, times, rates=True).reshape(-1, size) if rates else None
             if self.factors is not None:
                 causes, racks = (f[:rows] for f in self.factors)
-                factors = np.tile(causes, (times.shape[0], 1)), np.tile(racks, times.shape[0])
-            values = self.rule.combine(
-                at, spent.reshape(flat), None if rate is None else rate.reshape(flat), factors=factors
-            )
+                factors = np.tile(causes, (len(times), 1)), np.tile(racks, len(times))
+            values = self.rule.combine(times.reshape(-1), spent, rate, factors=factors)
             out[first : first + step] = values[int(rates)].reshape(-1, rows)
         return out
 
@@ -240,13 +208,7 @@ class DrawnSystems(Quantities):
         return self._combined(np.maximum(x, 1e-100) if self.rule.tolerance else x, True)
 
     def _finite(self) -> BoolArray:
-        tails = np.empty((self._rows, self.ages.size))
-        for family, where in self._batches(self._rows):
-            tails[:, where] = np.minimum(family.tail_index(), 1e6)
-        return self.rule.means_are_finite(tails)
-
-
-# ---------------------------------------------------------------------- limits
+        return self.rule.means_are_finite(node_tails(self.nodes, self.ages.size))
 
 
 def check_work(nodes: int, tolerance: int, n_draws: int = 1) -> None:
@@ -272,10 +234,8 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
         raise ArgumentError(f"{n_draws} draws are too few", remedy="use 199 or 999")
     wanted = QUANTITIES[quantity]
     if (argument is None) != (wanted is None):
-        raise ArgumentError(
-            f"{quantity} needs a {wanted}" if wanted else f"{quantity} takes no argument",
-            remedy="give a time as '24h', or a probability for a quantile",
-        )
+        what = f"{quantity} needs a {wanted}" if wanted else f"{quantity} takes no argument"
+        raise ArgumentError(what, remedy="give a time as '24h', or a probability for a quantile")
     if wanted is None:
         return None
     if wanted == "probability":

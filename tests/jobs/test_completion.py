@@ -17,11 +17,10 @@ from relfit.system.jobs import (
     expected_time,
     time_to_failure,
 )
-from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs._time_to_failure import has_constant_rates, table_of
 from relfit.system.jobs.checkpoint import expected_exponential, slowdown_exponential
 from relfit.system.jobs.completion import expected_paper
-from relfit.system.jobs.completion_distribution import RestartDistribution, simulated_times
-from relfit.system.jobs.hazard_tables import table_of
+from relfit.system.jobs.completion_distribution import RestartDistribution
 
 ONE_SPEED = Amdahl(0.0)
 
@@ -207,7 +206,8 @@ def test_no_job_is_done_before_its_work_and_saves_are() -> None:
 
 
 def test_a_job_that_never_saves_is_one_segment() -> None:
-    never, once = (expected_exponential(24.0, 10.0, every, 0.1, 0.2, 0.3) for every in (np.inf, 10.0))
+    plan = Checkpoint(None, 0.1, 0.2)
+    never, once = (expected_exponential(24.0, 10.0, every, plan, 0.3) for every in (np.inf, 10.0))
     assert float(never) == float(once) == pytest.approx(24.3 * np.exp(0.2 / 24.0) * np.expm1(10.0 / 24.0))
 
 
@@ -287,7 +287,7 @@ def test_runs_follow_the_costs() -> None:
     life = time_to_failure(Weibull(0.6, 24.0), 100.0)
     for exposed in EXPOSED:
         plan = Checkpoint(2.0, 0.1, 0.5, exposed=exposed)
-        times = simulated_times(life, life, 101.0, plan, 0.2, 20_000, rng=5)
+        times = RestartDistribution(life, life, 101.0, 0.2).simulated(plan, 20_000, rng=5)
         mean = expected_time(life, 101.0, plan, 0.2)
         assert abs(times.mean() - mean) < 4.5 * times.std() / np.sqrt(20_000)
 

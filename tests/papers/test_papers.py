@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from papers import allocation, migration, run, sparing
+from papers.migration import SCENARIOS
 from papers.printed import half_unit, printed_table
-from relfit.planning.migration.throughput import SCENARIOS
 
 
 def mean_by_markov_chain(trays: int, spares: int, mtbf: float, mttr: float) -> float:
@@ -95,7 +95,7 @@ def test_cells_of_parallel_jobs_are_near() -> None:
 
 def test_what_moves_the_parallel_cells() -> None:
     """An empirical description, on the page about migration."""
-    from relfit.planning.migration.throughput import job_mix
+    from relfit.planning.migration.prediction import job_mix
 
     for row in printed_table("migration-tables-1-6").to_dict("records"):
         scenario, nodes = list(SCENARIOS.values())[int(row["table"]) - 1], 2 ** int(row["log2_nodes"])

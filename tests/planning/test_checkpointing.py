@@ -17,8 +17,8 @@ from relfit.fitting.families import Exponential, Gamma, Loglogistic, Lognormal, 
 from relfit.fleet.calibration import Parameters, ScopeFailures
 from relfit.fleet.calibration.schema import Check
 from relfit.planning import AgeingNodes, GlobalSaves, plan_checkpoints, plan_migration, plan_replication
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import (
+    LEAST_PROGRESS,
     ExponentialWaste,
     best_fixed_interval,
     lattice_sum,
@@ -26,10 +26,11 @@ from relfit.planning.checkpointing.renewal_failures import (
     robust_interval,
 )
 from relfit.planning.checkpointing.two_level import LevelCosts
-from relfit.planning.job_rate import rate_of_job, wait_for_repair
+from relfit.planning.job_rate import rate_of_job, until_all_are_up, wait_for_repair
 from relfit.planning.plan import contradictions, limits
 from relfit.system import System
 from relfit.system.jobs import Checkpoint, _time_to_failure, expected_time, time_to_failure
+from relfit.system.jobs import checkpoint as exact
 from relfit.system.jobs.checkpoint import slowdown_exponential
 from tests.factories import migration_costs
 from tests.planning.followed_jobs import follow
@@ -267,7 +268,7 @@ def test_nodes_that_are_hardly_ever_all_up(nodes: int) -> None:
 
 def test_no_progress() -> None:
     sure = Weibull(60.0, 1.0)  # always about an hour: a save of two never ends
-    assert best_fixed_interval(sure, costs(2.0)).status == "no_progress"
+    assert best_fixed_interval(sure, costs(2.0)).waste > 1.0 - LEAST_PROGRESS
     plan = plan_checkpoints("1min", costs("2h"))
     assert plan.status == "no_progress"
     assert plan.headline.startswith("No interval makes progress")
@@ -507,6 +508,11 @@ def test_what_fails_during_a_repair_is_told_if_it_adds_half_a_percent(wait: floa
     hours, text = wait_for_repair(2.0, wait=wait)
     assert hours == 2.0
     assert ("and for what fails meanwhile" in text) == told
+
+
+def test_the_wait_until_all_nodes_are_up() -> None:
+    assert until_all_are_up([20.0, 2.0], 2.0).round(2).tolist() == [2.1, 3.44]
+    assert until_all_are_up([20.0, 2.0], 2.0, 1.0).round(2).tolist() == [2.0, 2.0]  # with a level in common
 
 
 def test_the_basis_names_the_parameters() -> None:

@@ -12,10 +12,10 @@ from scipy import optimize, stats
 from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration import Parameters
 from relfit.planning import plan_replication
-from relfit.planning.checkpointing.exponential_failures import best_waste, waste
 from relfit.planning.replication import replication_plan
-from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
+from relfit.planning.replication.replication_plan import CopiedJob, failures_to_interruption
 from relfit.system.jobs import Checkpoint
+from relfit.system.jobs.checkpoint import best_waste, waste
 
 TEN = Checkpoint(save="10min", restore="10min")
 

@@ -430,6 +430,7 @@ def test_what_follows_from_an_unsteady_rate_fits_the_period(period: str, said: s
     ("line", "said"),
     [
         ("block = 5", "cluster.block: block GPUs must be whole trays of 8 GPUs"),
+        ("rakcs = 16", r"plan\.toml: cluster\.rakcs: this key is unknown; did you mean racks\?"),
         ('save = "2h"', "cluster.save: save of 7200 s takes longer than the 3600 s between checkpoints"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import relfit as rf
+from papers.migration import SCENARIOS
 from relfit.fitting.families import Gamma, Lognormal, Weibull
 from relfit.fleet.calibration import to_fta
 from relfit.planning import (
@@ -26,14 +27,14 @@ from relfit.planning import (
     optimise_sparing,
     sparing_map,
 )
-from relfit.planning.checkpointing import exponential_failures as e
 from relfit.planning.checkpointing.renewal_failures import best_fixed_interval, renewal_waste
 from relfit.planning.checkpointing.two_level import LevelCosts
 from relfit.planning.migration import prediction as p
-from relfit.planning.migration.throughput import SCENARIOS, compare_throughputs, job_mix, spares_for_risk
-from relfit.planning.replication.replicas import CopiedJob, failures_to_interruption
+from relfit.planning.migration.prediction import compare_throughputs, job_mix, spares_for_risk
+from relfit.planning.replication.replication_plan import CopiedJob, failures_to_interruption
 from relfit.planning.sparing.blocks import block_mtbf, blocking_probability, spare_blocks_needed
 from relfit.system.jobs import Checkpoint, expected_time, time_to_failure
+from relfit.system.jobs import checkpoint as e
 from tests.reference.collect import Values, log, parameters, spread, topic, under
 
 COSTS = ("5min", "10min", "3min")

@@ -15,7 +15,6 @@ from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, duration, interval_ends, percent
 from relfit.fitting.families.rescaled import with_mean
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.planning.checkpointing.renewal_failures import (
     LEAST_PROGRESS,
     ExponentialWaste,
@@ -26,6 +25,7 @@ from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, Two
 from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
+from relfit.system.jobs import checkpoint as exact
 
 if TYPE_CHECKING:
     from relfit.fitting.families.distribution import Distribution
@@ -263,24 +263,24 @@ def plan_checkpoints(
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
     model, basis, waits, premise = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)
-    pause, spared = model.restart, float("nan")
+    spared = own = own_spared = float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
-    without_wait = replace(model, restart=float(durations("restart", restart)))
-    if pause > without_wait.restart:
+    without_wait = replace(model, restart=pause)
+    pause, waiting = model.restart, model.restart > pause
+    if waiting:
         spared = without_wait.best()[1]
     bests = wastes = None
     robust_every, robust_waste = best, lost
     if drawn:
         bests, wastes = model.best_of_draws()
         robust_every, robust_waste = robust_interval(model, best, robust, _ROBUST_DRAWS)
-    own, own_limits, own_spared = float("nan"), limits(None, level), float("nan")
+    own_limits = limits(None, level)
     if checkpoint.every is not None:
-        own = float(model.at(np.asarray(checkpoint.every)))
-        if pause > without_wait.restart:
-            own_spared = float(without_wait.at(np.asarray(checkpoint.every)))
-        own_limits = limits(model.drawn_at(np.asarray(checkpoint.every), drawn) if drawn else None, level)
+        every = np.asarray(checkpoint.every)
+        own, own_spared = float(model.at(every)), float(without_wait.at(every)) if waiting else own_spared
+        own_limits = limits(model.drawn_at(every, drawn) if drawn else None, level)
     costs = checkpoint.save, checkpoint.restore, pause
     two = _two_levels(model.mtbf, costs, global_saves, life)
     two_limits = None
@@ -319,9 +319,6 @@ def plan_checkpoints(
         least_mtbf=float(exact.least_mtbf(*costs)),
         status="ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress",
     )
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _limited(value: str, limits: list[str]) -> str:
@@ -364,41 +361,30 @@ def _model(
         name = next((name for name in ("mttr.node", "mttr.mean") if name in values), "")
         node = FailuresByScope.of_parameters(source).node
         life, drawn = life_of(with_mean("failure", fitted.distribution(), node.mtbf)), []
-        wait, waits = _wait(repair, life, values.get(name), name)
         if fitted.covariance is not None:
             draws = draw_parameters(source, min(int(whole("n_draws", n_draws, 2)), _FEW_DRAWS), rng)
             several, means = draws.family("failure"), FailuresByScope.of_parameters(source, draws).node.mtbf
             means = [None] * draws.count if means is None else means
             drawn = [life_of(with_mean("failure", several[i], mean)) for i, mean in enumerate(means)]
-        model = RenewalWaste(life, drawn, plan, restart + wait)
-        basis = f"{fitted.family} times to failure of the parameters"
-        return model, basis, waits, _premise(size, basis, wait)
-    if hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
+        basis = times = f"{fitted.family} times to failure of the parameters"
+        of_repair = repair, values.get(name), name
+    elif hasattr(source, "log_sf") or hasattr(source, "log_reliability"):
         if events is not None:
             raise ArgumentError("events goes with a mean time", remedy="leave it out")
-        life = time_to_failure(source, 0.0 if ages is None else ages, size)
+        life, drawn = time_to_failure(source, 0.0 if ages is None else ages, size), []
         if ages is None and hasattr(source, "log_sf") and not source.batch_shape:
             life = between_failures(source, size)
-        wait, waits = _wait(repair, life)
-        basis, model = type(source).__name__, RenewalWaste(life, (), plan, restart + wait)
-        return model, basis, waits, _premise(size, f"{basis} times to failure", wait)
-    rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
-    draws = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
-    model_of_rates = ExponentialWaste(float(rate.mtbf), draws[0], plan, restart + float(rate.wait), draws[1])
-    return model_of_rates, rate.source, rate.waits, rate.premise
-
-
-def _wait(
-    repair: Durations | None, life: TimeToFailure, mttr: float | None = None, name: str = ""
-) -> tuple[float, str]:
-    """Hours until all nodes of a job are up after a failure, and a sentence on them."""
-    hours, _ = wait_for_repair(repair, mttr, name)
-    wait = float(until_all_are_up(life.mean(), hours))
-    return wait, wait_for_repair(repair, mttr, name, wait=wait)[1]
-
-
-def _premise(size: int, basis: str, wait: float) -> str:
-    return f"For {count(size, 'node')} with {basis}, {repairs_in_words(wait)}:"
+        basis, of_repair = type(source).__name__, (repair, None, "")
+        times = f"{basis} times to failure"
+    else:
+        rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
+        drawn_rates = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
+        of_rates = ExponentialWaste(float(rate.mtbf), drawn_rates[0], plan, restart + float(rate.wait), drawn_rates[1])
+        return of_rates, rate.source, rate.waits, rate.premise
+    wait = float(until_all_are_up(life.mean(), wait_for_repair(*of_repair)[0]))
+    waits = wait_for_repair(*of_repair, wait=wait)[1]
+    premise = f"For {count(size, 'node')} with {times}, {repairs_in_words(wait)}:"
+    return RenewalWaste(life, drawn, plan, restart + wait), basis, waits, premise
 
 
 def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> pd.DataFrame:

@@ -8,7 +8,7 @@ at every restart, the long-run share of useful work is the mean work kept over t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,8 @@ import numpy.typing as npt
 from relfit.base.arguments import durations
 from relfit.base.arrays import Durations, FloatArray
 from relfit.base.numeric.grid_search import highest
-from relfit.planning.checkpointing import exponential_failures as exact
 from relfit.system.jobs import Checkpoint, TimeToFailure, time_to_failure
-from relfit.system.jobs.checkpoint import best_interval
+from relfit.system.jobs import checkpoint as exact
 
 LEAST_PROGRESS = 1e-9  # useful share of time below which a job makes no progress
 _DIRECT = 384  # terms of a lattice sum that are added directly
@@ -31,7 +30,6 @@ class BestFixed:
 
     every: float
     waste: float
-    status: str
 
 
 def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, restart: Durations = 0.0) -> FloatArray:
@@ -39,41 +37,23 @@ def renewal_waste(source: object, every: npt.ArrayLike, checkpoint: Checkpoint, 
 
     `source` as for `relfit.system.jobs.time_to_failure`. A restore in which failures can occur is part of the time to
     the next failure. `every` may be zero if saves take time and do not stop the work: they then run without a pause.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Weibull
-    >>> renewal_waste(Weibull(0.7, 24.0), [1, 2, 4], Checkpoint(save="5min", restore="10min")).round(4).tolist()
-    [0.0975, 0.0759, 0.0853]
     """
     gap = durations("every", every, zero=checkpoint.slowed < 1.0 and checkpoint.save > 0.0)
     return 1.0 - _progress(time_to_failure(source), gap, checkpoint, float(durations("restart", restart)))
 
 
 def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Durations = 0.0) -> BestFixed:
-    """The interval with the least waste, by a search over eight decades; arguments as for `renewal_waste`.
-
-    Examples
-    --------
-    Exponential failures give the optimum in closed form:
-
-    >>> best = best_fixed_interval(24, Checkpoint(save="5min", restore="10min"))
-    >>> round(best.every, 4), round(best.waste, 4)
-    (1.9448, 0.0874)
-    """
+    """The interval with the least waste, by a search over eight decades; arguments as for `renewal_waste`."""
     life, pause = time_to_failure(source), float(durations("restart", restart))
 
     def progress(every: npt.ArrayLike) -> FloatArray:
         return _progress(life, np.asarray(every, dtype=np.float64), checkpoint, pause)
 
-    def result(every: float, useful: float) -> BestFixed:
-        return BestFixed(every, 1.0 - useful, "ok" if useful > LEAST_PROGRESS else "no_progress")
-
-    guess = float(best_interval(life.mean(), checkpoint.save))
+    guess = float(exact.best_interval(life.mean(), checkpoint.save))
     if guess <= 0.0:  # saves cost nothing
-        return result(0.0, float(progress(1e-9 * life.mean())))
+        return BestFixed(0.0, 1.0 - float(progress(1e-9 * life.mean())))
     if checkpoint.slowed < 1.0 and float(progress(0.0)) >= float(progress(1e-4 * guess)):  # saves without a pause
-        return result(0.0, float(progress(0.0)))
+        return BestFixed(0.0, 1.0 - float(progress(0.0)))
     middle, _ = highest(lambda log: progress(np.exp(log)), np.log(guess) - 9.5, np.log(guess) + 9.5, first=96, rounds=5)
     # near the top the curve is a parabola: its vertex is more precise than the highest of noisy points
     width = 1e-3
@@ -81,7 +61,7 @@ def best_fixed_interval(source: object, checkpoint: Checkpoint, restart: Duratio
     bend = left - 2.0 * centre + right
     shift = 0.5 * width * (left - right) / bend if bend < 0.0 else 0.0
     every = float(np.exp(middle + np.clip(shift, -width, width)))
-    return result(every, float(progress(every)))
+    return BestFixed(every, 1.0 - float(progress(every)))
 
 
 def lattice_sum(life: TimeToFailure, start: npt.ArrayLike, step: npt.ArrayLike) -> FloatArray:
@@ -167,10 +147,10 @@ class ExponentialWaste:
     def _best(self, mu: FloatArray, restart: FloatArray) -> FloatArray:
         plan = self.checkpoint
         if plan.slowed == 1.0:
-            return best_interval(mu, plan.save, plan.restore, restart, exposed=plan.exposed)
+            return exact.best_interval(mu, plan.save, plan.restore, restart, exposed=plan.exposed)
         if plan.save == 0.0:
             return np.zeros(mu.shape)
-        guess = best_interval(mu, plan.save)
+        guess = exact.best_interval(mu, plan.save)
         low, high = np.log(guess) - 9.0, np.log(guess) + 4.0
         where, _ = highest(lambda log: -self._of(mu[..., None], np.exp(log), restart[..., None]), low, high)
         # saves without a pause, if that is better still
@@ -194,28 +174,22 @@ class RenewalWaste:
 
     def at(self, every: FloatArray) -> FloatArray:
         """Waste of each interval."""
-        return self._of(self.life, every)
+        flat = np.ravel(every) if self.checkpoint.slowed < 1.0 else np.maximum(every, 1e-12).ravel()
+        return renewal_waste(self.life, flat, self.checkpoint, self.restart).reshape(every.shape)
 
     def drawn_at(self, every: FloatArray, most: int) -> FloatArray:
         """Waste of each interval for each of at most `most` draws, along a first axis."""
-        return np.stack([self._of(life, every) for life in self.drawn[:most]])
+        return np.stack([replace(self, life=life).at(every) for life in self.drawn[:most]])
 
     def best(self) -> tuple[float, float]:
         """Best interval, and its waste."""
-        return self._best(self.life)
+        best = best_fixed_interval(self.life, self.checkpoint, self.restart)
+        return best.every, best.waste
 
     def best_of_draws(self) -> tuple[FloatArray, FloatArray]:
         """Best interval of each draw, and its waste."""
-        best = np.array([self._best(life) for life in self.drawn])
-        return best[:, 0], best[:, 1]
-
-    def _of(self, life: TimeToFailure, every: FloatArray) -> FloatArray:
-        flat = np.ravel(every) if self.checkpoint.slowed < 1.0 else np.maximum(every, 1e-12).ravel()
-        return renewal_waste(life, flat, self.checkpoint, self.restart).reshape(every.shape)
-
-    def _best(self, life: TimeToFailure) -> tuple[float, float]:
-        best = best_fixed_interval(life, self.checkpoint, self.restart)
-        return best.every, best.waste
+        every, waste = np.array([replace(self, life=life).best() for life in self.drawn]).T
+        return every, waste
 
 
 def robust_interval(

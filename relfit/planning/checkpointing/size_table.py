@@ -94,15 +94,7 @@ def checkpoint_table(
     rows = []
     for size, plan in zip(wanted.tolist(), plans, strict=True):
         every = [3600.0 * value for value in (plan.checkpoint_every, *plan.every_limits)]
-        names = ("checkpoint_every_seconds", "checkpoint_every_seconds_low", "checkpoint_every_seconds_high")
-        lost = ("lost", "lost_low", "lost_high")
-        rows.append(
-            {
-                "nodes": int(size),
-                "mtbf_seconds": 3600.0 * plan.mtbf,
-                **dict(zip(names, every, strict=True)),
-                **dict(zip(lost, (plan.waste, *plan.waste_limits), strict=True)),
-                "status": plan.status,
-            }
-        )
-    return CheckpointTable(pd.DataFrame(rows), plans)
+        rows.append([size, 3600.0 * plan.mtbf, *every, plan.waste, *plan.waste_limits, plan.status])
+    ends = ("", "_low", "_high")
+    limited = [f"{name}{end}" for name in ("checkpoint_every_seconds", "lost") for end in ends]
+    return CheckpointTable(pd.DataFrame(rows, columns=["nodes", "mtbf_seconds", *limited, "status"]), plans)

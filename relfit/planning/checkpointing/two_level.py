@@ -106,14 +106,7 @@ class LevelCosts:
             object.__setattr__(self, name, value)
 
     def waste(self, checkpoint_every: Durations, saves_per_global: npt.ArrayLike) -> FloatArray:
-        """Long-run waste if one of `saves_per_global` checkpoints is global (instead of local).
-
-        Examples
-        --------
-        >>> levels = LevelCosts(24, "1min", "10min", "1min", "20min", share_global=0.1)
-        >>> levels.waste(1.0, [1, 4, 16]).round(4).tolist()
-        [0.1652, 0.0802, 0.0788]
-        """
+        """Long-run waste if one of `saves_per_global` checkpoints is global (instead of local)."""
         w, k, *costs = cases(
             checkpoint_every=durations("checkpoint_every", checkpoint_every, zero=False),
             saves_per_global=whole("saves_per_global", saves_per_global).astype(np.float64),
@@ -122,13 +115,7 @@ class LevelCosts:
         return 1.0 - _progress(w, k, costs)
 
     def best(self) -> TwoLevels:
-        """The interval and the number of checkpoints per global one (up to 2000) with the least waste.
-
-        Examples
-        --------
-        >>> print(LevelCosts(24, "1min", "10min", "1min", "20min", 0.1).best().headline)
-        Checkpoint every 55 minutes of work, globally every 9 checkpoints: waste 7.12 %, with global ones alone 11.51 %.
-        """
+        """The interval and the number of checkpoints per global one (up to 2000) with the least waste."""
         if np.any(self.save <= 0.0) or np.any(self.global_save <= 0.0):
             remedy = Remedy("give save and global_save above zero", "give --save and --global-save above zero")
             raise ArgumentError("a checkpoint of either level must take time", remedy=remedy)
@@ -149,9 +136,6 @@ class LevelCosts:
         best = progress.argmax(axis=-1)[..., None]
         every, number, most = (np.take_along_axis(x, best, axis=-1)[..., 0] for x in (np.exp(log), k, progress))
         return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - progress[..., 0])
-
-
-# ---------------------------------------------------------------------- details
 
 
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:

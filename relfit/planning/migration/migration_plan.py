@@ -17,19 +17,21 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.fitting.families import Distribution
-from relfit.planning.checkpointing.exponential_failures import best_waste
 from relfit.planning.job_rate import JobRate, rate_of_job
-from relfit.planning.migration.prediction import Predictor, best_predicted_interval, break_even_recall, predicted_waste
-from relfit.planning.migration.throughput import (
+from relfit.planning.migration.prediction import (
     JobMix,
+    Predictor,
     Scenario,
     Throughputs,
+    best_predicted_interval,
+    break_even_recall,
     compare_throughputs,
     job_mix,
+    predicted_waste,
     spares_for_risk,
 )
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
-from relfit.system.jobs.checkpoint import best_interval
+from relfit.system.jobs.checkpoint import best_interval, best_waste
 
 _NO_RECALL = 0.005  # a recall below it counts as none
 _NO_GAIN = 1e-12  # a difference of yields below it is rounding

@@ -28,11 +28,6 @@ def time_to_exhaust(
     With n of K trays failed, the next fails at the rate :math:`\lambda_n = (K - n)/MTBF_T`, and one repair of rate
     :math:`\mu = 1/MTTR` restores the block. The paper's sum over elementary symmetric polynomials is the product
     :math:`\frac{1}{\mu} \left[\prod_{n=0}^J (1 + \mu/\lambda_n) - 1\right]`.
-
-    Examples
-    --------
-    >>> time_to_exhaust(36, [0, 1, 2], 20_000, 24).round(1).tolist()
-    [555.6, 14354.5, 366768.6]
     """
     k, j, life, repair = np.broadcast_arrays(
         *(np.asarray(value, dtype=np.float64) for value in (trays, spare_trays, mtbf_tray, mttr))
@@ -79,13 +74,7 @@ def block_mtbf(
 
 
 def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
-    """Share of time that a block is in repair, MTTR / (MTTR + MTBF), both in hours, of shapes that broadcast.
-
-    Examples
-    --------
-    >>> unavailability(976.0, 24.0).round(3).tolist()
-    0.024
-    """
+    """Share of time that a block is in repair, MTTR / (MTTR + MTBF), both in hours, of shapes that broadcast."""
     up, down = np.broadcast_arrays(np.asarray(mtbf, dtype=np.float64), np.asarray(mttr, dtype=np.float64))
     ratio = np.divide(up, down, out=np.full(up.shape, np.inf), where=down > 0.0)
     return np.asarray(1.0 / (1.0 + ratio))
@@ -153,13 +142,7 @@ def blocking_probability(
 def blocks_down(
     number: npt.ArrayLike, blocks: npt.ArrayLike, share_down: npt.ArrayLike, racks: SharedRacks | None = None
 ) -> FloatArray:
-    """Probability that exactly `number` blocks of a zone are down; other arguments as for `blocking_probability`.
-
-    Examples
-    --------
-    >>> blocks_down([0, 1, 4], 8, 0.1, SharedRacks(4, 0.05)).round(4).tolist()
-    [0.5856, 0.2603, 0.0769]
-    """
+    """Probability that exactly `number` blocks of a zone are down; other arguments as for `blocking_probability`."""
     if racks is None:
         return _binomial(number, blocks, share_down)
     return _over_racks(_binomial, number, blocks, share_down, racks)
@@ -209,13 +192,7 @@ def _binomial(k: object, count: object, q: object) -> FloatArray:
 
 
 def job_blocked(blocking: object, zones: object) -> FloatArray:
-    """Probability that at least one of the zones is out of spares: 1 - (1 - P)^B (equation 7 as corrected).
-
-    Examples
-    --------
-    >>> job_blocked(1e-18, 4).tolist()
-    4e-18
-    """
+    """Probability that at least one of the zones is out of spares: 1 - (1 - P)^B (equation 7 as corrected)."""
     with np.errstate(divide="ignore"):
         return np.asarray(-np.expm1(np.asarray(zones) * np.log1p(-np.asarray(blocking, dtype=np.float64))))
 

@@ -72,13 +72,7 @@ class Cluster:
         return self.total_trays * self.gpus
 
     def blocks(self, block_trays: int) -> int:
-        """Blocks per zone, if a block has `block_trays` trays.
-
-        Raises
-        ------
-        ArgumentError
-            If such blocks do not divide a rack.
-        """
+        """Blocks per zone, if a block has `block_trays` trays; an `ArgumentError` if they do not divide a rack."""
         size = int(whole("block_trays", block_trays, 1))
         if self.trays % size:
             what = f"block_trays = {size} does not divide a rack of {self.trays} trays"
@@ -123,19 +117,18 @@ class DeviceFailures:
     mttr: FloatArray
 
     def __init__(self, mtbf_tray: Durations, mtbf_rack: Durations = np.inf, mttr: Durations = 0.0) -> None:
-        values = [
-            durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
-            durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
-            durations("mttr", mttr),
-        ]
+        values = {
+            "mtbf_tray": durations("mtbf_tray", mtbf_tray, zero=False, infinite=True),
+            "mtbf_rack": durations("mtbf_rack", mtbf_rack, zero=False, infinite=True),
+            "mttr": durations("mttr", mttr),
+        }
         try:
-            tray, rack, repair = np.broadcast_arrays(*values)
+            arrays = np.broadcast_arrays(*values.values())
         except ValueError as error:
             what = "mtbf_tray, mtbf_rack and mttr have shapes that do not go together"
             raise ArgumentError(what, remedy="use a grid") from error
-        object.__setattr__(self, "mtbf_tray", tray)
-        object.__setattr__(self, "mtbf_rack", rack)
-        object.__setattr__(self, "mttr", repair)
+        for name, array in zip(values, arrays, strict=True):
+            object.__setattr__(self, name, array)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -266,13 +259,7 @@ class Strategies:
         return Strategies(self.block_trays[index], self.spare_trays[index], spare)
 
     def check(self, cluster: Cluster) -> IntArray:
-        """Blocks per zone for every strategy.
-
-        Raises
-        ------
-        ArgumentError
-            For blocks that do not divide a rack, or spare blocks that leave no working block.
-        """
+        """Blocks per zone for every strategy; an `ArgumentError` if they do not divide a rack or none can work."""
         sizes = {size: cluster.blocks(size) for size in np.unique(self.block_trays).tolist()}
         blocks = np.array([sizes[size] for size in self.block_trays.tolist()], dtype=np.int64)
         if self.spare_blocks is not None:

@@ -23,7 +23,6 @@ from relfit.planning.sparing.recovery import LOSSES, Recovery, losses
 from relfit.planning.sparing.spare_search import best_spare_blocks, check_work
 
 SHARES = ("useful", "spare_trays", "spare_blocks", "stranded", *LOSSES)
-_OF_CASES = ("spare_blocks", "checkpoint_every", "block_mtbf", "share_down", "failure_rate")
 
 
 class SparingEvaluation(Result):
@@ -113,13 +112,9 @@ class SparingEvaluation(Result):
     def only(self, strategy: int) -> SparingEvaluation:
         """The evaluation of one strategy, by its index."""
         i = slice(strategy, strategy + 1)
-        names = ("blocks", "group_blocks", "job_blocked", "hardware", "model", *_OF_CASES)
-        return replace(
-            self,
-            strategies=self.strategies.take(i),
-            shares={name: value[i] for name, value in self.shares.items()},
-            **{name: getattr(self, name)[i] for name in names},
-        )
+        arrays: dict[str, Any] = {name: value[i] for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        shares = {name: value[i] for name, value in self.shares.items()}
+        return replace(self, strategies=self.strategies.take(i), shares=shares, **arrays)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per strategy and case: blocks, spares, shares in percent, checkpoint interval, MTBF, goodput."""
@@ -259,13 +254,25 @@ def evaluate_sparing(
     racks = SharedRacks(in_rack, rack_down)
     free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, racks, unit_of_case, workers)
     if strategies.spare_blocks is not None:
-        _check_placed(cluster, strategies.spare_blocks, blocks, unit)
+        for r, all_of, u in zip(strategies.spare_blocks.tolist(), blocks.tolist(), unit.tolist(), strict=True):
+            if (all_of - r) % u:
+                of = f"a group of {cluster.group} GPUs"
+                what = f"spare_blocks = {r} leaves {all_of - r} working blocks, not a multiple of the {u} of {of}"
+                raise ArgumentError(what, remedy=f"use {all_of - (all_of - r) // u * u}")
         placed = np.broadcast_to(strategies.spare_blocks.reshape(lead), mtbf.shape)
     every, lost = losses(recovery, total, placed, cluster.zones, down, rate, racks)
-    gpus = cluster.gpus
-    hardware, model = performance.scales(
-        strategies.block_trays * gpus, (strategies.block_trays - strategies.spare_trays) * gpus
-    )
+    gpus, idle_share = cluster.gpus * strategies.block_trays, idle / size
+    hardware, model = performance.scales(gpus, gpus - cluster.gpus * strategies.spare_trays)
+    needed, at_work = np.minimum(free, placed) / total, 1.0 - idle_share
+    job, filled_share = (1.0 - placed / total) * at_work, filled.reshape(lead)
+    useful = np.clip(1.0 - sum(lost.values()), 0.0, 1.0)
+    shares = {
+        "useful": np.asarray(job * filled_share * useful),
+        "spare_trays": np.broadcast_to(idle_share, job.shape),
+        "spare_blocks": needed * at_work,
+        "stranded": (placed / total - needed) * at_work + job * (1.0 - filled_share),
+        **{name: np.asarray(job * filled_share * lost[name]) for name in LOSSES},
+    }
     return SparingEvaluation(
         cluster=cluster,
         strategies=strategies,
@@ -275,7 +282,7 @@ def evaluate_sparing(
         blocks=blocks,
         group_blocks=unit,
         spare_blocks=placed.astype(np.int64),
-        shares=_shares(placed, free, total, idle / size, filled.reshape(lead), lost),
+        shares=shares,
         checkpoint_every=np.broadcast_to(every, mtbf.shape),
         block_mtbf=mtbf,
         share_down=down,
@@ -356,33 +363,3 @@ def placement_groups(
         else:
             why.append("")
     return unit, filled, why
-
-
-def _check_placed(cluster: Cluster, spare: IntArray, blocks: IntArray, unit: IntArray) -> None:
-    for r, total, u in zip(spare.tolist(), blocks.tolist(), unit.tolist(), strict=True):
-        if (total - r) % u:
-            of = f"a group of {cluster.group} GPUs"
-            what = f"spare_blocks = {r} leaves {total - r} working blocks, not a multiple of the {u} of {of}"
-            raise ArgumentError(what, remedy=f"use {total - (total - r) // u * u}")
-
-
-def _shares(
-    spare: IntArray,
-    free: IntArray,
-    blocks: FloatArray,
-    idle_trays: FloatArray,
-    filled: FloatArray,
-    lost: dict[str, FloatArray],
-) -> dict[str, FloatArray]:
-    """Shares of all GPU hours; they add up to one."""
-    working = 1.0 - idle_trays
-    needed = np.minimum(free, spare) / blocks
-    job = (1.0 - spare / blocks) * working
-    useful = np.clip(1.0 - sum(lost.values()), 0.0, 1.0)
-    return {
-        "useful": np.asarray(job * filled * useful),
-        "spare_trays": np.broadcast_to(idle_trays, job.shape),
-        "spare_blocks": needed * working,
-        "stranded": (spare / blocks - needed) * working + job * (1.0 - filled),
-        **{name: np.asarray(job * filled * lost[name]) for name in LOSSES},
-    }

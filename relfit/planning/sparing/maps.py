@@ -79,15 +79,8 @@ class SparingMap(Result):
         names = ("goodput", "cett", "spare_blocks")
         of_best = {name: evaluation.of_best(getattr(evaluation, name)).ravel() for name in names}
         labels = np.array(evaluation.labels, dtype=object)[self.winner.ravel()]
-        return pd.DataFrame(
-            {
-                "mttr": rows.ravel(),
-                "mtbf": columns.ravel(),
-                "strategy": labels,
-                **of_best,
-                "margin": self.margin.ravel(),
-            }
-        )
+        table = pd.DataFrame({"mttr": rows.ravel(), "mtbf": columns.ravel(), "strategy": labels, **of_best})
+        return table.assign(margin=self.margin.ravel())
 
     def to_dict(self) -> dict[str, Any]:
         """The best strategies and their boundaries, ready for JSON."""

@@ -6,7 +6,7 @@ It stands beside the tables that `relfit calibrate` writes, or alone. Durations 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,14 +28,7 @@ Number = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class ClusterTable(Model):
-    """The table ``[cluster]``: the devices, the strategies to choose from, and how a job saves and recovers.
-
-    Examples
-    --------
-    >>> table = ClusterTable(zones=4, racks=256, trays=36, gpus=2, group=2304, save="50ms", restart="6min")
-    >>> table.cluster().total_gpus
-    73728
-    """
+    """The table ``[cluster]``: the devices, the strategies to choose from, and how a job saves and recovers."""
 
     zones: Whole = Field(1, description="sparing zones")
     racks: Whole = Field(1, description="racks per zone")
@@ -91,8 +84,7 @@ class ClusterTable(Model):
 
     def cluster(self) -> Cluster:
         """The devices and placement rules."""
-        names = ("zones", "racks", "trays", "gpus", "group", "partial_groups", "shared_racks")
-        return Cluster(**{name: getattr(self, name) for name in names})
+        return Cluster(**{field.name: getattr(self, field.name) for field in fields(Cluster)})
 
     def strategies(self) -> Strategies:
         """The strategies to choose from."""
@@ -104,8 +96,7 @@ class ClusterTable(Model):
 
     def recovery(self) -> Recovery:
         """How a job saves and recovers."""
-        names = ("checkpoint_every", "save", "detection", "restart", "disturbed", "loss_limit", "unit", "exchange")
-        return Recovery(**{name: getattr(self, name) for name in names})
+        return Recovery(**{field.name: getattr(self, field.name) for field in fields(Recovery)})
 
     def performance(self) -> Performance:
         """Speed of blocks."""
@@ -131,21 +122,9 @@ class PlanFile:
 
 
 def read_plan_file(path: str | Path) -> PlanFile:
-    r"""Read a parameter file that may hold ``[cluster]``.
+    """Read a parameter file that may hold ``[cluster]``, TOML or JSON by its ending.
 
-    It is TOML or JSON by its ending. A `ReadError` names the dotted key of an invalid value.
-
-    Examples
-    --------
-    >>> text = 'mtbf = "20000h"\n[cluster]\nracks = 16\ntrays = 4\n'
-    >>> _ = Path("params.toml").write_text(text)
-    >>> file = read_plan_file("params.toml")
-    >>> file.cluster.racks, file.parameters.mtbf.node.value
-    (16, 20000.0)
-    >>> _ = Path("params.toml").write_text(text.replace("racks", "rakcs"))
-    >>> read_plan_file("params.toml")
-    Traceback (most recent call last):
-    relfit.base.errors.ReadError: params.toml: cluster.rakcs: this key is unknown; did you mean racks?
+    A `ReadError` names the dotted key of an invalid value.
     """
     place = Path(path)
     document = read_document(place)

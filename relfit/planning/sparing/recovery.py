@@ -92,10 +92,8 @@ def losses(
     Of the cases, which broadcast, `blocks` and `spare_blocks` are those of a zone, `share_down` is the share of time
     that a block is in repair, and `block_rate` counts failures per hour of one working block that interrupt the job.
 
-    Notes
-    -----
-    Source: sparing paper, equations 5 and 7, with the number of working blocks and their MTBF in equation 5. At reduced
-    size, the number of recovering units is Poisson with mean (failure rate) x (detection + restart), independent of the
+    Sparing paper, equations 5 and 7, with the number of working blocks and their MTBF in equation 5. At reduced size,
+    the number of recovering units is Poisson with mean (failure rate) x (detection + restart), independent of the
     blocks in repair; full stops occur at the failure rate times the probability that a failure exceeds the limit.
     """
     working = (blocks - spare_blocks) * zones

@@ -63,15 +63,22 @@ def best_spare_blocks(
 
     All arrays are of one shape; `unit` has the blocks that must be placed together.
     """
-    shape = blocks.shape
     total, q, rate, size, rack = (
         np.ascontiguousarray(a, dtype=np.float64).ravel()
         for a in (blocks, share_down, block_rate, racks.blocks, racks.share_down)
     )
     units = np.ascontiguousarray(unit, dtype=np.int64).ravel()
-    free, placed = np.empty(total.size, np.int64), np.empty(total.size, np.int64)
+    free, placed = np.empty((2, total.size), np.int64)
     if recovery.loss_limit:
-        _try_all(recovery, zones, total, q, rate, SharedRacks(size, rack), units, free, placed)
+        for number in np.unique(total).astype(int):
+            members, spare = np.flatnonzero(total == number), np.arange(number)[:, None]
+            step = max(1, _CHUNK // (number * (recovery.loss_limit + 1)))
+            for some in (members[i : i + step] for i in range(0, members.size, step)):
+                in_racks = SharedRacks(size[some], rack[some])
+                _, lost = losses(recovery, total[some], spare, zones, q[some], rate[some], in_racks)
+                value = (number - spare) * (1.0 - sum(lost.values()))
+                free[some] = value.argmax(axis=0)
+                placed[some] = np.where((number - spare) % units[some] == 0, value, -1.0).argmax(axis=0)
     else:
         own = SharedRacks(size, rack).own(q)
         cases = _Cases(total.astype(np.int64), own, size.astype(np.int64), rack, rate, units)
@@ -83,7 +90,7 @@ def best_spare_blocks(
 
         # each case is one "group" of the batch, weighted by its number of blocks
         over_groups(offsets_of(cases.blocks), work, workers)
-    return free.reshape(shape), placed.reshape(shape)
+    return free.reshape(blocks.shape), placed.reshape(blocks.shape)
 
 
 def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, zones: int) -> None:
@@ -99,29 +106,6 @@ def check_work(blocks: IntArray, spare_trays: IntArray, draws: int, limit: int, 
             "give fewer strategies (--block), or a smaller cluster",
         )
         raise ArgumentError(f"{what} are too many", remedy=remedy)
-
-
-def _try_all(
-    recovery: Recovery,
-    zones: int,
-    total: FloatArray,
-    q: FloatArray,
-    rate: FloatArray,
-    racks: SharedRacks,
-    units: IntArray,
-    free: IntArray,
-    placed: IntArray,
-) -> None:
-    for count in np.unique(total).astype(int):
-        members = np.flatnonzero(total == count)
-        step = max(1, _CHUNK // (count * (recovery.loss_limit + 1)))
-        spare = np.arange(count)[:, None]
-        for piece in (members[i : i + step] for i in range(0, members.size, step)):
-            some = SharedRacks(racks.blocks[piece], racks.share_down[piece])
-            _, lost = losses(recovery, total[piece], spare, zones, q[piece], rate[piece], some)
-            value = (count - spare) * (1.0 - sum(lost.values()))
-            free[piece] = value.argmax(axis=0)
-            placed[piece] = np.where((count - spare) % units[piece] == 0, value, -1.0).argmax(axis=0)
 
 
 @njit(cache=True, nogil=True)

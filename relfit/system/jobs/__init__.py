@@ -6,10 +6,9 @@ that the best number of nodes. Planners use the same functions.
 
 from relfit.system.jobs._best_size import BestSize, best_size, most_reliable_first, ra_opt
 from relfit.system.jobs._expected_time import expected_time
-from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
+from relfit.system.jobs._time_to_failure import TimeToFailure, between_failures, time_to_failure
 from relfit.system.jobs.checkpoint import Checkpoint
 from relfit.system.jobs.completion import CompletionTime, Job, completion_time
-from relfit.system.jobs.hazard_tables import between_failures
 from relfit.system.jobs.speedup import Amdahl, Gustafson, MeasuredSpeedup, Speedup, as_speedup, read_speedup
 
 __all__ = [

@@ -111,11 +111,8 @@ def log_expected_time(
     with np.errstate(divide="ignore"):
         if first.constant > 0.0 and first.constant == again.constant:
             checkpoint.segments(work)
-            costs = checkpoint.save, checkpoint.restore, restart
-            expected = expected_exponential(
-                1.0 / first.constant, work, checkpoint.every, *costs, checkpoint.exposed, last_save
-            )
-            return float(np.log(expected))
+            mtbf, every = 1.0 / first.constant, checkpoint.every
+            return float(np.log(expected_exponential(mtbf, work, every, checkpoint, restart, last_save)))
         return float(np.log(_walk_back(first, again, work, checkpoint, restart, last_save)))
 
 
@@ -150,10 +147,8 @@ def best_checkpoint(
 def need_time_to_save(checkpoint: Checkpoint) -> None:
     """Reject a save that takes no time if the best interval is requested."""
     if not checkpoint.save > 0.0:
-        raise ArgumentError(
-            "a checkpoint that takes no time has no best interval",
-            remedy="say how long a checkpoint takes, or give every",
-        )
+        what = "a checkpoint that takes no time has no best interval"
+        raise ArgumentError(what, remedy="say how long a checkpoint takes, or give every")
 
 
 def hazards_of(life: TimeToFailure) -> Hazards:

@@ -1,10 +1,11 @@
 """The cost of checkpoints, and the expected time of a job with checkpoints under exponential failures, in closed form.
 
 A job works for some hours, saves its state, and works again. A failure costs the work since the last save, the restart
-(from the failure to the restore), and the restore. No failure occurs during the restart.
+D (from the failure to the restore), and the restore. No failure occurs during the restart. Arrays are cases.
 
-Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time); appendix C of the sparing
-paper, corrected, for saves and restores without failures.
+Sources: Daly (2006), Future Generation Computer Systems 22, 303-312 (exact expected time; first and higher order);
+Young (1974), Communications of the ACM 17, 530-531; "Checkpointing or migration" section 6 (waste to first order);
+appendix C of the sparing paper, corrected, for saves and restores without failures.
 """
 
 from __future__ import annotations
@@ -83,10 +84,8 @@ class Checkpoint:
         object.__setattr__(self, "exposed", tuple(self.exposed))
         object.__setattr__(self, "slowed", float(share("slowed", self.slowed)))
         if self.slowed < 1.0 and "save" not in self.exposed:
-            raise ArgumentError(
-                "an asynchronous checkpoint during which nothing can fail is not modelled",
-                remedy="add 'save' to exposed",
-            )
+            what = "an asynchronous checkpoint during which nothing can fail is not modelled"
+            raise ArgumentError(what, remedy="add 'save' to exposed")
 
     @property
     def exposed_save(self) -> float:
@@ -99,18 +98,10 @@ class Checkpoint:
         return float(self.restore) if "restore" in self.exposed else 0.0
 
     def segments(self, work: float) -> int:
-        """Number of segments between checkpoints of a job of `work` hours; the last may be shorter.
-
-        Raises
-        ------
-        ArgumentError
-            If `every` is not set.
-        """
+        """Number of segments between checkpoints of a job of `work` hours; the last may be shorter."""
         if self.every is None:
-            raise ArgumentError(
-                "the checkpoint interval is not known",
-                remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every"),
-            )
+            what = "the checkpoint interval is not known"
+            raise ArgumentError(what, remedy=Remedy("give Checkpoint(every=...)", "give --checkpoint-every"))
         return int(_segments(work, self.every))
 
 
@@ -154,16 +145,6 @@ def best_interval(
     With exposed saves ``w = mu (1 + W0(-exp(-1 - C/mu)))``, for any restore and restart. Otherwise
     ``w = mu (1 + W0((C/A - 1)/e))``, with ``A`` the mean time from one failure to the next and to the end of the
     restore.
-
-    Examples
-    --------
-    >>> best_interval(["24h", "6h", "15min"], "5min").round(4).tolist()
-    [1.9448, 0.9452, 0.1528]
-
-    The sparing paper's form, with failures neither in saves nor in restores:
-
-    >>> best_interval(24, "5min", "10min", exposed=()).round(4).tolist()
-    1.9399
     """
     mu, c, r, d = cases(
         mtbf=durations("mtbf", mtbf, zero=False, infinite=True),
@@ -196,27 +177,87 @@ def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool
 
 
 def expected_exponential(
-    mtbf: Hours,
-    work: Hours,
-    every: Hours,
-    save: Hours,
-    restore: Hours,
-    restart: Hours,
-    exposed: tuple[str, ...] = BOTH,
-    last_save: bool = False,
+    mtbf: Hours, work: Hours, every: Hours, plan: Checkpoint, restart: Hours, last_save: bool = False
 ) -> FloatArray:
     """Expected hours of jobs of `work` hours, arrays of one shape: full segments, and a last, shorter one.
 
-    The first segment begins without a restore; restores follow only failures.
+    The first segment begins without a restore; restores follow only failures. `plan` has the costs.
     """
-    costs = (restore, restart, exposed)
+    costs = (plan.restore, restart, plan.exposed)
     with np.errstate(invalid="ignore", over="ignore"):
         count = _segments(work, every) - 1.0
-        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, save, *costs), 0.0)
+        full = np.where(count > 0.0, count * every * slowdown_exponential(mtbf, every, plan.save, *costs), 0.0)
         rest = np.where(count > 0.0, work - count * every, work)
-        last = rest * slowdown_exponential(mtbf, rest, save if last_save else 0.0, *costs)
+        last = rest * slowdown_exponential(mtbf, rest, plan.save if last_save else 0.0, *costs)
         return np.asarray(np.where(rest > 0.0, full + last, 0.0))
 
 
 def _segments(work: Hours, every: Hours) -> FloatArray:
     return np.asarray(np.maximum(np.ceil(np.asarray(work) / every * (1.0 - 1e-12)), 1.0))
+
+
+def costs_of(save: Durations, restore: Durations, restart: Durations) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Hours to save, to restore, and to restart, checked."""
+    return durations("save", save), durations("restore", restore), durations("restart", restart)
+
+
+def young_interval(mtbf: Durations, save: Durations) -> FloatArray:
+    """Young's interval ``sqrt(2 C mu)``, hours."""
+    return np.sqrt(2.0 * durations("save", save) * durations("mtbf", mtbf, zero=False, infinite=True))
+
+
+def daly_interval(mtbf: Durations, save: Durations, restore: Durations = 0.0, order: str = "higher") -> FloatArray:
+    """Daly's estimates of the best interval, hours.
+
+    First order: ``sqrt(2 C (mu + R))``. Higher order (his equation 37): with ``z = sqrt(C / (2 mu))``,
+    ``sqrt(2 C mu) (1 + z/3 + z**2/9) - C`` for ``C < 2 mu``, else ``mu``; the restore does not enter.
+    """
+    mu = durations("mtbf", mtbf, zero=False, infinite=True)
+    c, r = durations("save", save), durations("restore", restore)
+    if order == "first":
+        return np.sqrt(2.0 * c * (mu + r))
+    if order != "higher":
+        raise ArgumentError(f"order {order!r} is not known", remedy="use 'first' or 'higher'")
+    with np.errstate(invalid="ignore"):
+        z = np.sqrt(c / (2.0 * mu))
+        return np.where(c < 2.0 * mu, np.sqrt(2.0 * c * mu) * (1.0 + z / 3.0 + z * z / 9.0) - c, mu)
+
+
+def first_order_best_waste(
+    mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0
+) -> FloatArray:
+    """Least waste to first order, ``(R + D)/mu + sqrt(2 C/mu)``, at most 1 (equation 6 of the migration paper)."""
+    mu, (c, r, d) = durations("mtbf", mtbf, zero=False), costs_of(save, restore, restart)
+    return np.minimum((r + d) / mu + np.sqrt(2.0 * c / mu), 1.0)
+
+
+def least_mtbf(save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
+    """Mean time between failures, hours, below which the first-order waste is 1 at any interval.
+
+    The migration paper, section 6: ``1/nu**2`` with ``nu`` the root of ``nu**2 (R + D) + nu sqrt(2 C) = 1``.
+    """
+    c, r, d = costs_of(save, restore, restart)
+    # 1/nu is the same root without the division of small numbers
+    return ((np.sqrt(2.0 * c) + np.sqrt(2.0 * c + 4.0 * (r + d))) / 2.0) ** 2
+
+
+def waste(
+    mtbf: Durations,
+    every: Durations,
+    save: Durations,
+    restore: Durations = 0.0,
+    restart: Durations = 0.0,
+    *,
+    exposed: tuple[str, ...] = BOTH,
+) -> FloatArray:
+    """Share of time lost, exact; an `every` of zero gives the limit, and failures can occur in what is `exposed`."""
+    c, r, d = costs_of(save, restore, restart)
+    mu, w = durations("mtbf", mtbf, zero=False, infinite=True), durations("every", every, infinite=True)
+    mu, w, c, r, d = cases(mtbf=mu, every=w, save=c, restore=r, restart=d)
+    with np.errstate(divide="ignore"):
+        return 1.0 - 1.0 / slowdown_exponential(mu, w, c, r, d, exposed)
+
+
+def best_waste(mtbf: Durations, save: Durations, restore: Durations = 0.0, restart: Durations = 0.0) -> FloatArray:
+    """Waste at `best_interval`; 1 if the progress at every interval is below the smallest float."""
+    return waste(mtbf, best_interval(mtbf, save, restore, restart), save, restore, restart)

@@ -32,7 +32,7 @@ from relfit.system.jobs._expected_time import (
 )
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
 from relfit.system.jobs.checkpoint import Checkpoint, best_interval, slowdown_exponential
-from relfit.system.jobs.completion_distribution import RestartDistribution, simulated_times
+from relfit.system.jobs.completion_distribution import RestartDistribution
 from relfit.system.jobs.speedup import Speedup, as_speedup
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class CompletionTime(Result):
 
     @cached_property
     def _runs(self) -> FloatArray:
-        return np.sort(simulated_times(*self.lives, self.length, self.job.checkpoint, self.job.restart, _RUNS))
+        return np.sort(self._restarts.simulated(self.job.checkpoint or Checkpoint(self.length), _RUNS))
 
     def finish_probability(self, deadline: Durations) -> FloatArray:
         """Probability that the job is done within `deadline`, hours or durations of any shape.

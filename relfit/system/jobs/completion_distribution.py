@@ -19,9 +19,8 @@ import scipy
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.system.jobs._expected_time import Attempts, attempts, hazards_of
-from relfit.system.jobs._time_to_failure import TimeToFailure
+from relfit.system.jobs._time_to_failure import TimeToFailure, table_of
 from relfit.system.jobs.checkpoint import Checkpoint
-from relfit.system.jobs.hazard_tables import table_of
 
 Hazard = Callable[[npt.ArrayLike], FloatArray]
 
@@ -33,7 +32,7 @@ _RARE = 15.0  # cumulative hazard of an attempt beyond which successes come like
 
 @dataclass(frozen=True, eq=False)
 class RestartDistribution:
-    """Distribution of the completion time, hours, of a job that restarts from zero after every failure."""
+    """Distribution of the completion time, hours, of a job that restarts after every failure, from zero."""
 
     first: TimeToFailure  # of the first attempt
     later: TimeToFailure  # of all others
@@ -82,6 +81,27 @@ class RestartDistribution:
         value = np.where(flat <= float(self.cdf(self.length)), self.length, high)
         value = np.where((flat >= 1.0) & (float(self.sf(self.length)) > 0.0), np.inf, value)
         return np.asarray(value.reshape(p.shape))
+
+    def simulated(self, plan: Checkpoint, runs: int, rng: Seed = 0) -> FloatArray:
+        """Times of simulated runs that continue from checkpoints; infinite if their first 2000 attempts all fail."""
+        random = np.random.default_rng(rng)
+        segments, held = plan.segments(self.length), plan.exposed_save
+        pace, rest = plan.every + held, self.length - (segments - 1) * plan.every
+        aside, fall = plan.save - held, self.restart + plan.restore - plan.exposed_restore
+        times, saved, running = np.zeros(runs), np.zeros(runs), np.arange(runs)
+        for attempt in range(_MOST_ATTEMPTS):
+            read = plan.exposed_restore if attempt else 0.0
+            drawn = (self.later if attempt else self.first).draw(running.size, random)
+            left = segments - 1 - saved[running]
+            done = drawn >= read + left * pace + rest
+            more = np.where(done, left, np.clip(np.floor((drawn - read) / pace), 0.0, left))
+            times[running] += np.where(done, read + left * pace + rest, drawn + fall) + aside * more
+            saved[running] += more
+            running = running[~done]
+            if running.size == 0:
+                break
+        times[running] = np.inf
+        return times
 
     @cached_property
     def _hazards(self) -> tuple[Hazard, Hazard]:
@@ -163,34 +183,3 @@ def _along_time(life: TimeToFailure, length: float) -> Hazard:
     """Cumulative hazard up to `length`, as a fast function."""
     quick = table_of(lambda time: -life.log_sf(time), length, length).life(0)
     return lambda time: -quick.log_sf(np.asarray(time, dtype=np.float64))
-
-
-def simulated_times(
-    first: TimeToFailure,
-    later: TimeToFailure,
-    work: float,
-    checkpoint: Checkpoint | None,
-    restart: float,
-    runs: int,
-    rng: Seed = 0,
-) -> FloatArray:
-    """Completion times of simulated runs of a job, hours; infinite for a run whose first 2000 attempts all fail."""
-    random = np.random.default_rng(rng)
-    plan = Checkpoint(work) if checkpoint is None else checkpoint
-    segments, held = plan.segments(work), plan.exposed_save
-    pace, rest = plan.every + held, work - (plan.segments(work) - 1) * plan.every
-    aside, fall = plan.save - held, restart + plan.restore - plan.exposed_restore
-    times, saved, running = np.zeros(runs), np.zeros(runs), np.arange(runs)
-    for attempt in range(_MOST_ATTEMPTS):
-        read = plan.exposed_restore if attempt else 0.0
-        drawn = (later if attempt else first).draw(running.size, random)
-        left = segments - 1 - saved[running]
-        done = drawn >= read + left * pace + rest
-        more = np.where(done, left, np.clip(np.floor((drawn - read) / pace), 0.0, left))
-        times[running] += np.where(done, read + left * pace + rest, drawn + fall) + aside * more
-        saved[running] += more
-        running = running[~done]
-        if running.size == 0:
-            break
-    times[running] = np.inf
-    return times

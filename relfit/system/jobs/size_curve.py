@@ -10,10 +10,9 @@ import numpy as np
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.system.jobs._expected_time import Attempts, attempts, best_checkpoint, log_expected_time
-from relfit.system.jobs._time_to_failure import has_constant_rates
+from relfit.system.jobs._time_to_failure import HazardTable, has_constant_rates, table_by_size
 from relfit.system.jobs.checkpoint import Checkpoint, best_interval, expected_exponential
 from relfit.system.jobs.completion import Job, check_names, expected_paper, young
-from relfit.system.jobs.hazard_tables import HazardTable, table_by_size
 
 if TYPE_CHECKING:
     from relfit.system import System
@@ -71,29 +70,33 @@ class Judged:
             every = np.full(sizes.size, plan.every)
         ends = float(lengths.min()), float(lengths.max())
         if plan is not None:  # saves and the restore take time too
-            ends = ends[0], ends[1] + plan.restore + plan.save * float(self._saves(lengths, every).max())
+            most_saves = 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)
+            ends = ends[0], ends[1] + plan.restore + plan.save * float(most_saves.max())
         rows = sizes + system.tolerance - 1
         table = table_by_size(system, order, rows, *ends)
         once = _attempts(table, lengths)
-        restart = self._restart(once)
+        restart, lost = self._restart(once), once.lost
         if self.convention == "paper":
-            mttf = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[rows]
+            lost = np.asarray(system.take(order).by_size().mttf, dtype=np.float64)[rows]
             if plan is None:
-                return self._result(once, once.log_expected_paper(restart, mttf), every, mttf)
-            if every is None:
-                best = best_interval(mttf, plan.save, plan.restore, restart, exposed=())
-                every = np.minimum(best, lengths)
-            return self._result(once, np.log(expected_paper(mttf, lengths, plan, restart, every)), every, mttf)
-        later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, rows, *ends)
-        if plan is None:
-            if later is table:
-                return self._result(once, once.log_expected(restart), every)
-            again = _attempts(later, lengths).log_expected(restart)
-            return self._result(once, once.log_expected_then(restart, again), every)
-        if has_constant_rates(system):
-            mtbf = 1.0 / table(np.arange(rows.size), np.ones((rows.size, 1)))[:, 0]
-            return self._result(once, *self._at_constant_rates(plan, mtbf, lengths, restart, every))
-        return self._result(once, *self._with_checkpoints(plan, table, later, once, every))
+                log_expected = once.log_expected_paper(restart, lost)
+            else:
+                if every is None:
+                    every = np.minimum(best_interval(lost, plan.save, plan.restore, restart, exposed=()), lengths)
+                log_expected = np.log(expected_paper(lost, lengths, plan, restart, every))
+        else:
+            later = table if self.after_failure == "same" else table_by_size(system.at_age(0.0), order, rows, *ends)
+            if plan is None and later is table:
+                log_expected = once.log_expected(restart)
+            elif plan is None:
+                log_expected = once.log_expected_then(restart, _attempts(later, lengths).log_expected(restart))
+            elif has_constant_rates(system):
+                mtbf = 1.0 / table(np.arange(rows.size), np.ones((rows.size, 1)))[:, 0]
+                log_expected, every = _at_constant_rates(plan, mtbf, lengths, restart, every)
+            else:
+                log_expected, every = self._with_checkpoints(plan, table, later, once, every)
+        assert every is not None
+        return SizeCurve(once.lengths, log_expected, once.hazard, lost, every, restart)
 
     def _restart(self, once: Attempts) -> FloatArray:
         """Hours from a failure to the restore: the restart, and the wait until all nodes are up again."""
@@ -101,35 +104,6 @@ class Judged:
             rate = once.hazard / once.lengths
             wait = np.where(rate * self.repair > 1e-9, np.expm1(rate * self.repair) / rate, self.repair)
         return np.asarray(self.job.restart + wait)
-
-    def _result(
-        self, once: Attempts, log_expected: FloatArray, every: FloatArray | None, lost: FloatArray | None = None
-    ) -> SizeCurve:
-        assert every is not None
-        lost = once.lost if lost is None else lost
-        return SizeCurve(once.lengths, log_expected, once.hazard, lost, every, self._restart(once))
-
-    def _saves(self, lengths: FloatArray, every: FloatArray | None) -> FloatArray:
-        """Upper bound of the number of saves in a job, for the range of the hazard table."""
-        plan = self.job.checkpoint
-        assert plan is not None
-        return 1.0 + lengths / (np.minimum(plan.save, lengths) if every is None else every)
-
-    def _at_constant_rates(
-        self, plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, restart: FloatArray, every: FloatArray | None
-    ) -> tuple[FloatArray, FloatArray]:
-        """All sizes at once; for the best interval, numbers of segments near that of the long run are tried."""
-        costs = plan.save, plan.restore, restart, plan.exposed
-
-        def time(interval: FloatArray) -> FloatArray:
-            return expected_exponential(mtbf, lengths, interval, *costs)
-
-        if every is None:
-            near = np.floor(lengths / best_interval(mtbf, *costs[:3], exposed=plan.exposed))
-            tried = lengths / np.maximum(near + np.arange(-1.0, 3.0)[:, None], 1.0)
-            place = np.array([time(interval) for interval in tried]).argmin(axis=0)
-            every = np.take_along_axis(tried, place[None], axis=0)[0]
-        return np.log(time(every)), every
 
     def _with_checkpoints(
         self, plan: Checkpoint, table: HazardTable, later: HazardTable, once: Attempts, every: FloatArray | None
@@ -140,9 +114,8 @@ class Judged:
 
         def fill(some: IntArray) -> None:
             for i in some[np.isnan(value[some])].tolist():
-                now, then = (one.life(i) for one in (table, later))
-                if later is table:
-                    then = now
+                now = table.life(i)
+                then = now if later is table else later.life(i)
                 length, restart = float(lengths[i]), float(restarts[i])
                 if every is None:
                     near = float(young(length, once.hazard[i], plan.save))
@@ -168,3 +141,15 @@ class Judged:
 
 def _attempts(table: HazardTable, lengths: FloatArray) -> Attempts:
     return attempts(table, lengths, tolerance=1e-8, levels=3)
+
+
+def _at_constant_rates(
+    plan: Checkpoint, mtbf: FloatArray, lengths: FloatArray, restart: FloatArray, every: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """All sizes at once; for the best interval, numbers of segments near that of the long run are tried."""
+    if every is None:
+        near = np.floor(lengths / best_interval(mtbf, plan.save, plan.restore, restart, exposed=plan.exposed))
+        tried = lengths / np.maximum(near + np.arange(-1.0, 3.0)[:, None], 1.0)
+        times = [expected_exponential(mtbf, lengths, interval, plan, restart) for interval in tried]
+        every = np.take_along_axis(tried, np.argmin(times, axis=0)[None], axis=0)[0]
+    return np.log(expected_exponential(mtbf, lengths, every, plan, restart)), every

@@ -151,10 +151,8 @@ class MeasuredSpeedup(Speedup):
     def __post_init__(self) -> None:
         sizes, speedups = np.atleast_1d(_checked_sizes(self.sizes)), np.atleast_1d(positive("speedup", self.speedups))
         if sizes.ndim != 1 or sizes.shape != speedups.shape or sizes.size == 0:
-            raise ArgumentError(
-                f"{sizes.size} sizes and {speedups.size} speed-ups",
-                remedy="give one value for every size, at least one",
-            )
+            what = f"{sizes.size} sizes and {speedups.size} speed-ups"
+            raise ArgumentError(what, remedy="give one value for every size, at least one")
         order = np.argsort(sizes, kind="stable")
         twice = np.flatnonzero(np.diff(sizes[order]) == 0.0)
         if twice.size:
@@ -215,9 +213,7 @@ def as_speedup(speedup: object) -> Speedup:
     if isinstance(speedup, Speedup):
         return speedup
     if isinstance(speedup, Mapping):
-        return MeasuredSpeedup(
-            np.array(list(speedup), dtype=np.float64), np.array(list(speedup.values()), dtype=np.float64)
-        )
+        return MeasuredSpeedup(np.array(list(speedup)), np.array(list(speedup.values())))
     raise ArgumentError(
         f"{speedup!r} is not a speed-up", remedy="give Amdahl(p), Gustafson(p) or a table {k: speed-up}"
     )
