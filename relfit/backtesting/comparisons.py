@@ -20,19 +20,7 @@ _TINY = 1e-9
 
 
 class Comparisons:
-    """Summaries of the rows of a backtest.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        That of `relfit.backtesting.Backtest`.
-    every : float
-        Days between two origins, used if there is only one.
-    level : float
-        Level of the limits.
-    seed : int
-        Seed of the resampled blocks.
-    """
+    """Summaries of the rows of a backtest; `every` is the days between two origins, used where there is only one."""
 
     def __init__(self, table: pd.DataFrame, every: float, level: float, seed: int) -> None:
         self.table, self.every, self.level, self.seed = table, every, level, seed

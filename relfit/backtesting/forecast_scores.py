@@ -46,21 +46,10 @@ def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Pred
 
 
 class ForecastScores:
-    """Rows of forecasts, one per system or part of it, origin and horizon.
+    """Rows of forecasts, one per system or part of it, origin and horizon (hours).
 
-    Parameters
-    ----------
-    horizons : list of float
-        Hours.
-    level, service : float
-        Level of the intervals; probability that the stock lasts.
-    by : str or None
-        Column of causes; None omits causes, racks and stock.
-    group : str or None
-        Attribute of racks.
-    seed : int
-    ranked : bool
-        Whether the continuous ranked probability score is computed, which takes most of the time of totals.
+    `by` and `group` are the columns of causes and racks; without `by` there are no causes, racks and stock. `ranked`
+    says whether the continuous ranked probability score is computed, which takes most of the time of totals.
     """
 
     def __init__(

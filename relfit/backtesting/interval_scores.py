@@ -32,24 +32,12 @@ _WEEK, _LEAST_WEEKS = 168.0, 4
 
 @dataclass(frozen=True, eq=False)
 class FollowedJob:
-    """A job on fixed nodes: the times in which all of them are up, arrays of shape (times,).
+    """A job on fixed nodes: the times in which all of them are up, arrays of shape (times,)."""
 
-    Attributes
-    ----------
-    hours : ndarray
-        Length of each time.
-    failed : ndarray of bool
-        Whether an outage ended it, instead of the end of observation.
-    restored : ndarray of bool
-        Whether an outage came before it.
-    total : float
-        Hours observed, including those in which the job waited.
-    """
-
-    hours: FloatArray
-    failed: BoolArray
-    restored: BoolArray
-    total: float
+    hours: FloatArray  # length of each time
+    failed: BoolArray  # whether an outage ended it, instead of the end of observation
+    restored: BoolArray  # whether an outage came before it
+    total: float  # hours observed, including those in which the job waited
 
     @property
     def between(self) -> float:
@@ -57,16 +45,7 @@ class FollowedJob:
         return float(self.hours.sum()) / n if (n := int(self.failed.sum())) else float("inf")
 
     def lost(self, every: FloatArray, save: float, restore: float) -> FloatArray:
-        """Share of time lost for each of `every`, hours of work between two saves.
-
-        Examples
-        --------
-        Up for 10 hours, down for 2, up for 8 to the end; a save after every 3 hours of work takes 1, a restore 1:
-
-        >>> run = run_of(np.array([10.0]), np.array([12.0]), 0.0, 20.0)
-        >>> run.lost(np.array([3.0]), 1.0, 1.0).round(2).tolist()
-        [0.4]
-        """
+        """Share of time lost for each of `every`, hours of work between two saves."""
         usable = np.maximum(self.hours - restore * self.restored, 0.0)
         segment = np.asarray(every)[:, None] + save
         saved = np.floor(usable / segment * (1.0 + 1e-12))
@@ -76,14 +55,7 @@ class FollowedJob:
 
 
 def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> FollowedJob:
-    """A job from `first` to `last` (hours), from the outages of its nodes; it runs while all of them are up.
-
-    Examples
-    --------
-    >>> run = run_of(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.5, 9.0]), 0.0, 10.0)
-    >>> run.hours.tolist(), run.failed.tolist(), run.restored.tolist()
-    ([1.0, 6.0, 1.0], [True, True, False], [False, True, True])
-    """
+    """A job from `first` to `last` (hours), from the outages of its nodes; it runs while all of them are up."""
     inside = (start < last) & ((end > first) | (start >= first))
     order = np.argsort(start[inside], kind="stable")
     start, end = start[inside][order], np.minimum(end[inside][order], last)
@@ -117,26 +89,10 @@ def _runs(nodes: NodeOutages, size: int, first: float, last: float, members: Int
 def lost_lately(
     nodes: NodeOutages, until: float, size: int, every: float, checkpoint: Checkpoint, level: float
 ) -> tuple[float, float, float]:
-    """Share of time that jobs with checkpoints lost in the last 90 days, between limits from its weeks.
+    """Low, mean and high share of time that jobs of `size` nodes lost in the last 90 days, with limits from its weeks.
 
-    Parameters
-    ----------
-    nodes : NodeOutages
-    until : float
-        End of observation, hours.
-    size : int
-        Nodes of a job.
-    every : float
-        Hours of work between two saves.
-    checkpoint : Checkpoint
-        Time of saves and restores.
-    level : float
-        Level of the limits, which take weeks as independent.
-
-    Returns
-    -------
-    low, mean, high : float
-        NaN without four weeks, or fewer nodes observed in them than the job needs.
+    A save comes after `every` hours of work; observation ends at `until` (hours). Limits take weeks as independent. NaN
+    without four weeks, or with fewer nodes observed in them than the job needs.
     """
     weeks = int(min(24.0 * AHEAD, until - float(nodes.entered.min())) // _WEEK)
     first = until - weeks * _WEEK

@@ -25,20 +25,7 @@ _FEWEST = 30  # days with such jobs that are needed
 class JobScores:
     """Shares of all possible jobs of one system that an outage interrupts, by the day on which they start.
 
-    Each start counts as many jobs as fit on the system at once.
-
-    Parameters
-    ----------
-    past : SystemPast
-    nodes : NodeOutages
-        Of the complete log.
-    sizes : tuple of int
-        Nodes of the jobs.
-    lengths : tuple of float
-        Hours.
-    level : float
-        Level of the intervals.
-    seed : int
+    Each start counts as many jobs as fit on the system at once. `nodes` are those of the complete log, `lengths` hours.
     """
 
     def __init__(

@@ -43,14 +43,6 @@ class NodeNumbers:
         """Nodes at the last edge over the mean number between each two edges: the factors of counts there.
 
         Ones where the numbers differ by no more than 5 %; NaN where there was no node.
-
-        Examples
-        --------
-        >>> nodes = NodeNumbers(np.array([0, 10, 15]), np.array([40, 40, 40]))
-        >>> nodes.scales(np.array([0, 10, 20, 30])).tolist()
-        [3.0, 1.2, 1.0]
-        >>> nodes.scales(np.array([20, 30])).tolist()
-        [1.0]
         """
         first, last = edges[:-1, None], edges[1:, None]
         hours = (np.minimum(self.left, last) - np.maximum(self.entered, first)).astype(np.float64)

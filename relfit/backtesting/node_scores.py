@@ -19,12 +19,7 @@ _PAST = (365, 90)  # days of the counts
 
 
 class NodeScores:
-    """Failures of the nodes of one system.
-
-    Parameters
-    ----------
-    past : SystemPast
-    """
+    """Failures of the nodes of one system."""
 
     def __init__(self, past: SystemPast) -> None:
         outages = outages_of(past.log)

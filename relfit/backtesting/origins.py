@@ -25,20 +25,9 @@ _RECORDS = 30  # of a system, at least
 
 
 def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray:
-    """Origins in nanoseconds, rising, at equal distances up to one horizon before the end of the log.
+    """Origins in nanoseconds, rising, at equal distances up to one `horizon` (hours) before the end of the log.
 
-    Parameters
-    ----------
-    log : FailureLog
-    horizon : float
-        The shortest horizon, hours.
-    every : float, optional
-        Days between two origins; by default 30 or more, for about sixty origins at most.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than four.
+    They are `every` days apart; by default 30 or more, for about sixty at most. A `DataError` for fewer than four.
     """
     window = log.window
     first, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
@@ -66,41 +55,19 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
 
 @dataclass(frozen=True, eq=False)
 class SystemPast:
-    """One system of a log with its origins.
-
-    Attributes
-    ----------
-    log : FailureLog
-        The complete log of this system.
-    name : str
-    origins : ndarray of int
-        Nanoseconds.
-    counted : ndarray of bool
-        Which records began under observation.
-    at : ndarray of int
-        When these began, nanoseconds, rising.
-    steps : TimeSteps
-        Days to the end of the log, with the origins at their edges.
-    """
+    """One system of a log with its origins (nanoseconds)."""
 
     log: FailureLog
     name: str
     origins: IntArray
-    counted: np.ndarray
-    at: IntArray
-    steps: TimeSteps
+    at: IntArray  # when the records that began under observation did, rising
+    steps: TimeSteps  # days to the end of the log, with the origins at their edges
 
     @classmethod
     def of(cls, log: FailureLog, name: str, origins: IntArray, horizon: float) -> SystemPast:
-        """A system, with the origins for which it has a past and a future.
-
-        Raises
-        ------
-        DataError
-            For fewer than four origins, or fewer than thirty records.
-        """
-        window, counted = log.window, ~log.events["start_cut"].to_numpy(bool)
-        at = nanoseconds(log.events["start"])[counted]
+        """A system and the origins with a past and a future; a `DataError` for too few of them or of records."""
+        window, begun = log.window, ~log.events["start_cut"].to_numpy(bool)
+        at = nanoseconds(log.events["start"])[begun]
         begin, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
         first, last = begin + min(_FIRST * DAY, (end - begin) // 3), end - int(horizon / 24.0 * DAY)
         mine = origins[(origins >= first) & (origins <= last)]
@@ -109,7 +76,7 @@ class SystemPast:
         begin = min(begin, int(at.min()))
         until = mine[-1] + (end - mine[-1]) // DAY * DAY
         steps = TimeSteps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))
-        return cls(log, name, mine, counted, np.sort(at), steps)
+        return cls(log, name, mine, np.sort(at), steps)
 
     def cut(self, origin: int) -> FailureLog:
         """The log until an origin."""

@@ -18,10 +18,7 @@ from relfit.base.numeric.ragged import Ragged, offsets_of, per_group, sums
 
 @dataclass(frozen=True)
 class GroupedHistories(Ragged):
-    """Histories sorted by group, with the times of each group in units of its latest end.
-
-    ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
-    """
+    """Histories sorted by group; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``."""
 
     histories: EventHistories
     offsets: IntArray

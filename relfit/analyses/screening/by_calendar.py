@@ -32,14 +32,12 @@ def calendar_shape(
 ) -> FloatArray:
     """Interval of the shape of each group's hazard by age, whatever its rate does over the calendar, shape (groups, 2).
 
-    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The ends
-    are the lowest and the highest of two intervals: for rates of nodes that differ and stay, and for rates that change
-    too. NaN where no two nodes can be compared.
-
-    The partial likelihood of the nodes that failed, each among up to 10 others that were up at that instant, with the
-    hazard ``r(t) age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so
-    far and c those of a mean node in the time that it had been watched: what a gamma frailty of variance v comes to
-    given the past. The second interval has powers of one plus the failures of the last 15 and 60 days besides.
+    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The partial
+    likelihood is that of the nodes that failed, each among up to 10 others that were up then, with the hazard ``r(t)
+    age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so far and c
+    those of a mean node: what a gamma frailty of variance v comes to given the past. The ends are the lowest and
+    highest of this interval and one with powers of one plus the failures of the last 15 and 60 days besides. NaN where
+    no two nodes can be compared.
     """
     out = np.full((n_groups, 2), np.nan)
     far = normal_quantile(level)

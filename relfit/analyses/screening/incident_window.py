@@ -136,10 +136,10 @@ class Points:
     ended: IntArray
 
     def crowded(self, step: int, share: float) -> tuple[BoolArray, float]:
-        """Which points follow another in a step of the clock in which more units fail than chance explains.
+        """Points that follow another in a step of the clock with more units than chance explains; such joins by chance.
 
-        And how many of them are there by chance. The number by chance is Poisson with twice the rate of a hundred steps
-        with a record around it; how many it takes is such that chance joins less than a `share` of the points.
+        The number by chance is Poisson with twice the rate of a hundred steps with a record around it; how many it
+        takes is such that chance joins less than a `share` of the points.
         """
         tick = self.start // step
         fresh = changes(self.place, tick)

@@ -33,11 +33,6 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
     """Exact segmentation of Poisson counts: what maximises the log-likelihood less `penalty` for each change.
 
     Gives the bins at which segments begin, and the number of bins; a segment has `shortest` bins or more.
-
-    Examples
-    --------
-    >>> segments([2, 1, 2, 9, 8, 9], [1.0] * 6, penalty=3.0).tolist()
-    [0, 3, 6]
     """
     running, time = (np.append(0.0, np.cumsum(np.asarray(values, dtype=np.float64))) for values in (counts, exposure))
     return np.asarray(_best_cuts(running, time, penalty, shortest), dtype=np.int64)
@@ -47,11 +42,6 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
     """Segments without the changes of rate that are smaller than by the factor `least_change`.
 
     Of all neighbours whose rates differ by less, those are joined whose joining costs the least likelihood; then again.
-
-    Examples
-    --------
-    >>> merged(np.array([0, 2, 4, 6]), [10, 10, 11, 11, 40, 40], np.ones(6), 1.25).tolist()
-    [0, 4, 6]
     """
     joined = np.asarray(cuts, dtype=np.int64)
     while joined.size > 2:
@@ -122,13 +112,7 @@ def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
 
 
 def dispersions(counts: NumberArray, exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
-    """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span.
-
-    Examples
-    --------
-    >>> dispersions(np.array([4, 4, 0, 0, 4, 4, 0, 0]), np.ones(8), np.array([0, 8]), np.array([1, 2])).tolist()
-    [2.2857142857142856, 5.333333333333333]
-    """
+    """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span."""
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     rate = np.divide(number, time, out=np.zeros(time.size), where=time > 0.0)
     due = np.repeat(rate, np.diff(cuts)) * exposure
@@ -158,13 +142,6 @@ def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) ->
     """What a rate constant between `cuts`, and a log-linear one, add to the log-likelihood of a constant rate.
 
     From each is taken what its parameters cost (Schwarz 1978): two for a change, one for the trend.
-
-    Examples
-    --------
-    >>> counts = np.repeat([2, 9], 20)
-    >>> steps, trend = steps_or_trend(counts, np.ones(40), np.array([0, 20, 40]))
-    >>> steps > trend
-    True
     """
     number, time = np.asarray(counts, dtype=np.float64), np.asarray(exposure, dtype=np.float64)
     cost = 0.5 * np.log(max(number.sum(), 1.0))

@@ -70,17 +70,7 @@ def calendar_bins(log: FailureLog, unit: str | None = None) -> tuple[pd.Datetime
 
 
 def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
-    """Count a log's events in calendar bins; an `ArgumentError` for an unknown unit.
-
-    The unit is ``"hour"`` to ``"year"``, by the length of the window when left out.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> tally = over_time(rf.datasets.load("white"))
-    >>> tally.unit, tally.total.size
-    ('quarter', 17)
-    """
+    """Count a log's events in calendar bins of a `unit`, ``"hour"`` to ``"year"``; by default as the window is long."""
     edges, unit = calendar_bins(log, unit)
     if not len(edges):
         return TimeTally(edges, np.zeros((0, 0), np.int64), (), unit)
@@ -142,12 +132,6 @@ def by_cause(log: FailureLog) -> CauseTally:
     """Share of each cause in the events and in the hours of outage.
 
     A record's outage counts once, whether it stopped one node or the whole system; records without an end have none.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> by_cause(rf.datasets.load("white")).table.index[0]
-    'hardware'
     """
     events = log.events
     cause = events["cause"].astype(object).where(events["cause"].notna(), NOT_STATED).astype(str)
@@ -178,13 +162,6 @@ def by_node(log: FailureLog) -> pd.DataFrame:
     Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure. One row
     per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation, ``expected`` (the
     system's events shared out by those hours) and ``ratio``.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> busiest = by_node(rf.datasets.load("white")).iloc[0]
-    >>> busiest["node"], int(busiest["events"])
-    ('n391', 125)
     """
     people = log.population
     nodes = pairs(people)
