@@ -24,28 +24,8 @@ from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
 COLUMNS = (
-    "part",
-    "of",
-    "system",
-    "name",
-    "horizon",
-    "size",
-    "length",
-    "origin",
-    "predicted",
-    "low",
-    "high",
-    "seen",
-    "score",
-    "count_1",
-    "score_1",
-    "count_2",
-    "score_2",
-    "crps",
-    "crps_1",
-    "crps_2",
-    "every",
-    "number",
+    *("part", "of", "system", "name", "horizon", "size", "length", "origin", "predicted", "low", "high", "seen"),
+    *("score", "count_1", "score_1", "count_2", "score_2", "crps", "crps_1", "crps_2", "every", "number"),
 )
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
@@ -59,6 +39,8 @@ _FAR_BELOW = (0.1, 0.2)  # the nominal level, for a mark of good, and of fair
 _CLOSE = 0.01  # mean error of jobs, or difference of errors, that does not matter
 _NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
+_ENDS = ("", "_low", "_high")
+_MAIN = {"forecasts": ("system", "all"), "jobs": ("job",), "nodes": ("ranking",), "decisions": ("checkpoints",)}
 _REFUTABLE = {
     "forecasts": "these forecasts of failures",
     "jobs": "the predicted shares of uninterrupted jobs",
@@ -133,12 +115,10 @@ class Backtest(Result):
         """
         columns = [
             *("part", "of", "horizon", "size", "length", "windows", "blocks", "score", "score_1", "score_2"),
-            *(f"against_{i}{end}" for i in (1, 2) for end in ("", "_low", "_high")),
-            "crps_1",
-            "crps_2",
-            *(f"{name}{end}" for name in ("held", "bias") for end in ("", "_low", "_high")),
-            "predicted",
-            "seen",
+            *(f"against_{i}{end}" for i in (1, 2) for end in _ENDS),
+            *("crps_1", "crps_2"),
+            *(f"{name}{end}" for name in ("held", "bias") for end in _ENDS),
+            *("predicted", "seen"),
         ]
         return self._comparisons.summary().reindex(columns=columns)
 
@@ -166,13 +146,7 @@ class Backtest(Result):
         """The rows of `summary` of a part, for one kind of prediction; by default its main one."""
         rows = self.summary[self.summary["part"] == part]
         if kind is None:
-            mains = {
-                "forecasts": ("system", "all"),
-                "jobs": ("job",),
-                "nodes": ("ranking",),
-                "decisions": ("checkpoints",),
-            }
-            kind = next((name for name in mains[part] if (rows["of"] == name).any()), "")
+            kind = next((name for name in _MAIN[part] if (rows["of"] == name).any()), "")
         return rows[rows["of"] == kind].reset_index(drop=True)
 
     def reliability(self, bins: int = 8) -> pd.DataFrame:
@@ -181,22 +155,13 @@ class Backtest(Result):
         size = max(min(bins, len(jobs) // 6), 1)
         place = np.arange(len(jobs)) * size // max(len(jobs), 1)
         blocks = self.of("jobs")["blocks"].min() / max(size, 1) * max(self.of("jobs").shape[0], 1)
-        rows = []
-        for _, part in jobs.groupby(place):
-            error = (
-                float(part["seen"].std(ddof=1)) / np.sqrt(max(min(blocks, len(part)), 2.0)) if len(part) > 1 else 0.0
-            )
-            seen, width = float(part["seen"].mean()), special.ndtri(0.5 + self.level / 2.0) * error
-            rows.append(
-                {
-                    "predicted": float(part["predicted"].mean()),
-                    "seen": seen,
-                    "low": max(seen - width, 0.0),
-                    "high": min(seen + width, 1.0),
-                    "number": len(part),
-                }
-            )
-        return pd.DataFrame(rows)
+        table = jobs.groupby(place)["seen"].agg(["mean", "std", "size"])
+        error = table["std"].fillna(0.0) / np.sqrt(table["size"].clip(upper=blocks).clip(lower=2.0))
+        seen, width = table["mean"], special.ndtri(0.5 + self.level / 2.0) * error
+        limits = {"low": (seen - width).clip(lower=0.0), "high": (seen + width).clip(upper=1.0)}
+        predicted = jobs["predicted"].groupby(place).mean()
+        columns = {"predicted": predicted, "seen": seen, **limits, "number": table["size"]}
+        return pd.DataFrame(columns).reset_index(drop=True)
 
     def brier(self) -> tuple[float, float]:
         """Brier scores of single jobs: of the predictions, and of the count of the last 180 days."""

@@ -145,9 +145,8 @@ class IntervalScores:
                     params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
                 )
             except RelfitError as error:
-                self.problems[
-                    f"no checkpoint interval for {count(size, 'node')} of system {self.past.name}: {error}"
-                ] += 1
+                of = f"{count(size, 'node')} of system {self.past.name}"
+                self.problems[f"no checkpoint interval for {of}: {error}"] += 1
                 continue
             costs = self.checkpoint.save, self.checkpoint.restore
             before = _runs(self.nodes, size, max(now - 24.0 * _LATELY, 0.0), now, members)
@@ -159,24 +158,8 @@ class IntervalScores:
             lost = np.mean([run.lost(every, *costs) for run in ahead], axis=0)
             best = int(lost.argmin())
             low, high = plan.waste_limits
-            rows.append(
-                {
-                    "part": "decisions",
-                    "of": "checkpoints",
-                    "system": self.past.name,
-                    "size": size,
-                    "origin": origin,
-                    "horizon": 24.0 * AHEAD,
-                    "predicted": plan.waste,
-                    "low": low,
-                    "high": high,
-                    "seen": lost[-2],
-                    "score": lost[-2],
-                    "every": plan.checkpoint_every,
-                    "count_1": young,
-                    "score_1": lost[-1],
-                    "count_2": every[best],
-                    "score_2": lost[best],
-                }
-            )
+            row = self.past.row("decisions", "checkpoints", origin, 24.0 * AHEAD, size=size)
+            row |= {"predicted": plan.waste, "low": low, "high": high, "seen": lost[-2], "score": lost[-2]}
+            row |= {"every": plan.checkpoint_every, "count_1": young, "score_1": lost[-1]}
+            rows.append(row | {"count_2": every[best], "score_2": lost[best]})
         return rows

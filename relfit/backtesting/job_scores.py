@@ -96,24 +96,10 @@ class JobScores:
             said = answer(i, j)
             if said is None:
                 continue
-            rows.append(
-                {
-                    "part": "jobs",
-                    "of": "job",
-                    "system": self.past.name,
-                    "size": self.sizes[i],
-                    "length": self.lengths[j],
-                    "origin": origin,
-                    "horizon": JOB_HORIZON,
-                    "predicted": said[0],
-                    "low": said[1],
-                    "high": said[2],
-                    "seen": seen,
-                    "score": abs(said[0] - seen),
-                    "count_1": before,
-                    "score_1": abs(before - seen),
-                }
-            )
+            row = self.past.row("jobs", "job", origin, JOB_HORIZON, size=self.sizes[i], length=self.lengths[j])
+            row |= dict(zip(("predicted", "low", "high"), said, strict=True))
+            row |= {"seen": seen, "score": abs(said[0] - seen), "count_1": before, "score_1": abs(before - seen)}
+            rows.append(row)
         return rows
 
     def by_model(self, model: FleetModel) -> Callable[[int, int], tuple[float, float, float] | None]:

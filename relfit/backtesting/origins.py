@@ -1,15 +1,16 @@
-"""Origins from which a log's own future is predicted, with only the data known then."""
+"""Origins from which a log's own future is predicted, with only the data known then, and numbers of nodes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from relfit.backtesting.node_numbers import NodeNumbers
-from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError, Remedy
 from relfit.base.text import duration
 from relfit.base.units import nanoseconds
@@ -22,6 +23,7 @@ _FEWEST, _MOST = 4, 60
 _APART = 30  # days, at least
 _FIRST = 365  # days, or a third of the log
 _RECORDS = 30  # of a system, at least
+_CHANGED = 1.05  # largest over smallest number of nodes, up to which counts are compared as they are
 
 
 def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray:
@@ -54,6 +56,50 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
 
 
 @dataclass(frozen=True, eq=False)
+class NodeNumbers:
+    """When each node came and went, nanoseconds."""
+
+    entered: IntArray
+    left: IntArray
+
+    @classmethod
+    def of(cls, log: FailureLog) -> NodeNumbers | None:
+        """Those of a log; None where the number of nodes is not known."""
+        watched = watched_of(log)
+        return cls(watched.entered, watched.left) if watched.n_groups and log.question is None else None
+
+    @classmethod
+    def together(cls, each: Sequence[NodeNumbers | None]) -> NodeNumbers | None:
+        """Those of several systems; None where one is not known."""
+        there = [one for one in each if one is not None]
+        if len(there) < len(each):
+            return None
+        return cls(np.concatenate([one.entered for one in there]), np.concatenate([one.left for one in there]))
+
+    def part(self, nodes: BoolArray) -> NodeNumbers:
+        """Those of some of the nodes."""
+        return NodeNumbers(self.entered[nodes], self.left[nodes])
+
+    def present(self, instant: int) -> float:
+        """Number of nodes at an instant."""
+        return float(((self.entered < instant) & (self.left >= instant)).sum())
+
+    def scales(self, edges: IntArray) -> FloatArray:
+        """Nodes at the last edge over the mean number between each two edges: the factors of counts there.
+
+        Ones where the numbers differ by no more than 5 %; NaN where there was no node.
+        """
+        first, last = edges[:-1, None], edges[1:, None]
+        hours = (np.minimum(self.left, last) - np.maximum(self.entered, first)).astype(np.float64)
+        mean = hours.clip(min=0.0).sum(axis=1) / np.diff(edges)
+        ahead = self.present(edges[-1])
+        every = np.append(mean, ahead)
+        if every.max() <= _CHANGED * every.min() or not (mean > 0.0).any() or not ahead:
+            return np.ones(mean.size)
+        return ahead / np.where(mean > 0.0, mean, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
 class SystemPast:
     """One system of a log with its origins (nanoseconds)."""
 
@@ -77,6 +123,10 @@ class SystemPast:
         until = mine[-1] + (end - mine[-1]) // DAY * DAY
         steps = TimeSteps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))
         return cls(log, name, mine, np.sort(at), steps)
+
+    def row(self, part: str, of: str, origin: int, hours: float, **more: object) -> dict[str, Any]:
+        """A row of a prediction of this system, of the `hours` after an origin."""
+        return {"part": part, "of": of, "system": self.name, "origin": origin, "horizon": hours, **more}
 
     def cut(self, origin: int) -> FailureLog:
         """The log until an origin."""
@@ -115,21 +165,12 @@ class SystemPast:
         return self.nodes.part(np.asarray(has)) if has.any() else self.nodes
 
     @cached_property
-    def _known(self) -> bool:
-        """Whether the number of nodes is known."""
-        return bool(watched_of(self.log).n_groups) and self.log.question is None
-
-    @cached_property
     def units(self) -> FloatArray:
         """Nodes watched by day; ones if the number of nodes is not known."""
-        watched = watched_of(self.log)
-        if not self._known:
+        if self.nodes is None:
             return np.ones(self.steps.size)
-        return np.asarray(self.steps.watched(watched.entered, watched.left)[0])
+        return np.asarray(self.steps.watched(self.nodes.entered, self.nodes.left)[0])
 
     def present(self, origin: int) -> float:
         """Nodes watched at an origin; 1 if the number of nodes is not known."""
-        watched = watched_of(self.log)
-        if not self._known:
-            return 1.0
-        return float(((watched.entered < origin) & (watched.left >= origin)).sum())
+        return 1.0 if self.nodes is None else self.nodes.present(origin)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.backtesting.node_numbers import NodeNumbers
+from relfit.backtesting.origins import NodeNumbers
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction import Prediction
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from relfit.backtesting.interval_scores import run_of
-from relfit.backtesting.node_numbers import NodeNumbers
+from relfit.backtesting.origins import NodeNumbers
 from relfit.backtesting.prediction_scores import (
     area_under_curve,
     continuous_ranked,

@@ -244,12 +244,7 @@ class Correlations(Result):
 
 
 def correlations(
-    series: LifeData,
-    method: str = "spearman",
-    *,
-    most: int | None = None,
-    n_resamples: int = 0,
-    rng: Seed = 0,
+    series: LifeData, method: str = "spearman", *, most: int | None = None, n_resamples: int = 0, rng: Seed = 0
 ) -> Correlations:
     """Correlation of the i-th TTFs of every pair of nodes.
 

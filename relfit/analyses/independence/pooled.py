@@ -116,11 +116,7 @@ class PooledTests(Result):
 
 
 def pooled_tests(
-    failures: NodeSeries,
-    nodes: npt.ArrayLike | None = None,
-    *,
-    n_resamples: int = 0,
-    rng: Seed = 0,
+    failures: NodeSeries, nodes: npt.ArrayLike | None = None, *, n_resamples: int = 0, rng: Seed = 0
 ) -> PooledTests:
     """Durbin-Watson of the failures of the first k nodes, pooled, sorted and differenced, for every k.
 

@@ -220,11 +220,7 @@ class TrendTests(Result):
 
 
 def trend_tests(
-    histories: EventHistories,
-    by: str | npt.ArrayLike = "each",
-    *,
-    tests: tuple[str, ...] = TESTS,
-    alpha: float = 0.05,
+    histories: EventHistories, by: str | npt.ArrayLike = "each", *, tests: tuple[str, ...] = TESTS, alpha: float = 0.05
 ) -> TrendTests:
     """Test every system, or every group of systems, for a rate of failures that rises or falls.
 
