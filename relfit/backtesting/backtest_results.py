@@ -19,7 +19,7 @@ from relfit.backtesting.backtest_texts import (
     signed_bias,
     whole_days,
 )
-from relfit.backtesting.comparisons import Comparisons
+from relfit.backtesting.comparisons import summary_of
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
@@ -99,10 +99,6 @@ class Backtest(Result):
         return tuple(self.table["part"].unique())
 
     @cached_property
-    def _comparisons(self) -> Comparisons:
-        return Comparisons(self.table, self.every, self.level, self.seed)
-
-    @cached_property
     def summary(self) -> pd.DataFrame:
         """One row per part, kind of prediction, horizon, size and length.
 
@@ -120,12 +116,12 @@ class Backtest(Result):
             *(f"{name}{end}" for name in ("held", "bias") for end in _ENDS),
             *("predicted", "seen"),
         ]
-        return self._comparisons.summary().reindex(columns=columns)
+        return summary_of(self.table, self.every, self.level, self.seed).reindex(columns=columns)
 
     @cached_property
     def by_system(self) -> pd.DataFrame:
         """`summary` for each system."""
-        return self._comparisons.summary(("system",))
+        return summary_of(self.table, self.every, self.level, self.seed, ("system",))
 
     def to_frame(self) -> pd.DataFrame:
         """The same as `table`."""
@@ -166,10 +162,8 @@ class Backtest(Result):
     def brier(self) -> tuple[float, float]:
         """Brier scores of single jobs: of the predictions, and of the count of the last 180 days."""
         jobs = self.table[self.table["part"] == "jobs"]
-        seen = jobs["seen"]
-        said, before = (
-            float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in (jobs["predicted"], jobs["count_1"])
-        )
+        seen, each = jobs["seen"], (jobs["predicted"], jobs["count_1"])
+        said, before = (float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in each)
         return said, before
 
     # ------------------------------------------------------------------ sentences
@@ -215,9 +209,8 @@ class Backtest(Result):
 
     def sentences(self, part: str) -> list[str]:
         """Sentences on one part, without the headline."""
-        return {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}[
-            part
-        ]()
+        of = {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}
+        return of[part]()
 
     def _forecasts(self) -> list[str]:
         rows = self.of("forecasts")
@@ -318,9 +311,8 @@ class Backtest(Result):
             for row in self.of(part).to_dict("records"):
                 name, held = better_count(row), row["held"]
                 ratio, surely = row[name], row[f"{name}_low"] > 1.0
-                close = (
-                    row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
-                )  # in shares
+                least = np.nanmin([row["score_1"], row["score_2"]])
+                close = row["score"] - least if part == "jobs" else np.inf  # in shares
                 good = row["score"] < _CLOSE and part == "jobs"
                 wide = row["held_low"] > self.level + 0.07
                 good |= held >= self.level - _FAR_BELOW[0] and not wide and (ratio <= 1.0 or close < _CLOSE)

@@ -62,23 +62,21 @@ class JobScores:
 
     def counted(self, i: int, j: int, origin: int) -> float:
         """Share of the jobs of the last 180 days without interruption."""
-        met, jobs = (values[-_LATELY:].sum() for values in self.before(i, j, origin))
-        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+        return _uninterrupted(*(values[-_LATELY:] for values in self.before(i, j, origin)))
 
     def seen(self, i: int, j: int, origin: int) -> float:
         """Share of the jobs of the next 90 days without interruption."""
         day = self.past.day(origin)
-        met, jobs = (values[i, j, day : day + round(JOB_HORIZON / 24.0)].sum() for values in (self.met, self.jobs))
-        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+        days = slice(day, day + round(JOB_HORIZON / 24.0))
+        return _uninterrupted(self.met[i, j, days], self.jobs[i, j, days])
 
     def by_counts(self, i: int, j: int, origin: int) -> tuple[float, float, float] | None:
         """Prediction and limits from past daily shares, without a model of the fleet; None with too few days."""
         met, jobs = self.before(i, j, origin)
         if (jobs > 0.0).sum() < _FEWEST:
             return None
-        comes = mix(
-            levels_of(met, jobs), met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True, trials=TRIALS * self.beside[i]
-        )
+        levels, trials = levels_of(met, jobs), TRIALS * self.beside[i]
+        comes = mix(levels, met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True, trials=trials)
         tail = 0.5 - self.level / 2.0
         return 1.0 - comes.expected, 1.0 - comes.quantile(1.0 - tail), 1.0 - comes.quantile(tail)
 
@@ -106,11 +104,15 @@ class JobScores:
         """Predictions by a model of the fleet."""
 
         def answer(i: int, j: int) -> tuple[float, float, float] | None:
-            if self.sizes[i] > len(model.places.nodes):
+            size, length = self.sizes[i], self.lengths[j]
+            if size > len(model.places.nodes):
                 return None
-            one = model.interval(
-                "reliability", self.lengths[j], size=self.sizes[i], placement="packed", level=self.level
-            )
+            one = model.interval("reliability", length, size=size, placement="packed", level=self.level)
             return float(one.estimate), float(one.low), float(one.high)
 
         return answer
+
+
+def _uninterrupted(met: FloatArray, jobs: FloatArray) -> float:
+    """Share of jobs without interruption, from those interrupted and all of them by day."""
+    return float(1.0 - met.sum() / jobs.sum()) if jobs.sum() > 0.0 else float("nan")

@@ -43,9 +43,8 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
             start = GLM(failures, x, family=PoissonFamily(), exposure=exposure).fit().params
             plain = Poisson(failures, x, exposure=exposure).fit(start_params=start, method="newton", disp=0)
             model = NegativeBinomial(failures, x, exposure=exposure)
-            fit = _fit(
-                model, np.append(plain.params, max(_spread(failures, np.asarray(plain.predict())), 0.01)), groups
-            )
+            spread_of_rates = max(_spread(failures, np.asarray(plain.predict())), 0.01)
+            fit = _fit(model, np.append(plain.params, spread_of_rates), groups)
             dispersion = float(fit.params[-1])
             if not dispersion > _NO_SPREAD or not fit.llf > plain.llf:
                 model, dispersion = Poisson(failures, x, exposure=exposure), 0.0

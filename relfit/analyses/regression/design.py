@@ -146,9 +146,8 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
 
 
 def _constant(name: str) -> ArgumentError:
-    return ArgumentError(
-        f"{name!r} is the same everywhere", remedy="leave it out: a constant has no effect to estimate"
-    )
+    what = f"{name!r} is the same everywhere"
+    return ArgumentError(what, remedy="leave it out: a constant has no effect to estimate")
 
 
 def _reject_without_failure(

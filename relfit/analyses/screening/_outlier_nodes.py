@@ -122,9 +122,8 @@ class OutlierNodes(Result):
                 f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
             )
         often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"
-        bad = (
-            "two classes of nodes fit no better" if row["description"] == "either" else "there is no separate bad group"
-        )
+        either = row["description"] == "either"
+        bad = "two classes of nodes fit no better" if either else "there is no separate bad group"
         spread = f"(coefficient of variation {number(row['spread'], 2)}{often})"
         return f". Failure rates vary continuously {spread}; {bad}"
 

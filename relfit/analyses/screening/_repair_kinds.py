@@ -125,9 +125,8 @@ class RepairKinds(Result):
         if len(each) < 2 or not one or not (self.best()["status"] == "ok").any():
             return ""
         name = parts.keys[-1]
-        means = [
-            f"{row[name]} {duration(row['mean'])}" for row in each.dropna(subset="mean").head(_NAMED).to_dict("records")
-        ]
+        named = each.dropna(subset="mean").head(_NAMED).to_dict("records")
+        means = [f"{row[name]} {duration(row['mean'])}" for row in named]
         return f"The {name}s explain them: repairs of each are of one kind ({', '.join(means)} on average)."
 
 

@@ -136,17 +136,11 @@ def by_cause(log: FailureLog) -> CauseTally:
     events = log.events
     cause = events["cause"].astype(object).where(events["cause"].notna(), NOT_STATED).astype(str)
     outage = _hours(events["start"], events["end"])
-    grouped = pd.DataFrame({"cause": cause, "outage": outage}).groupby("cause")["outage"]
-    table = pd.DataFrame(
-        {
-            "events": grouped.size(),
-            "events_share": grouped.size() / max(len(events), 1),
-            "outage_hours": grouped.sum(),
-            "outage_share": grouped.sum() / outage.sum() if outage.sum() > 0 else np.nan,
-            "mean_outage_hours": grouped.mean(),
-            "median_outage_hours": grouped.median(),
-        }
-    )
+    grouped = pd.DataFrame({"cause": cause, "outage": outage}).groupby("cause")
+    columns = {"events": "size", "outage_hours": "sum", "mean_outage_hours": "mean", "median_outage_hours": "median"}
+    table = grouped.agg(**{name: ("outage", function) for name, function in columns.items()})
+    table.insert(1, "events_share", table["events"] / max(len(events), 1))
+    table.insert(3, "outage_share", table["outage_hours"] / outage.sum() if outage.sum() > 0 else np.nan)
     table = table.sort_values(["events", "outage_hours"], ascending=False).rename_axis("cause")
     return CauseTally(table, bool(events["cause"].notna().any()), bool(outage.notna().any()))
 
