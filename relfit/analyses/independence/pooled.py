@@ -1,9 +1,4 @@
-"""Durbin-Watson of the times between failures of the first k nodes pooled.
-
-References
-----------
-Reliability-aware allocation, Figure 3.5.
-"""
+"""Durbin-Watson of the times between failures of the first k nodes (Reliability-aware allocation, Figure 3.5)."""
 
 from __future__ import annotations
 

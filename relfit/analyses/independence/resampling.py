@@ -91,10 +91,7 @@ def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
 
 
 def steady_series(failures: NodeSeries) -> LifeData:
-    """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
-
-    The time before the first failure is left out: how long it had already run is not known.
-    """
+    """Times between the failures of each node, but the first, on a clock on which the fleet's rate is constant."""
     span, events = failures.span / NANOSECONDS_PER_HOUR, failures.once().times
     bins = int(max(min(span // CALENDAR, events.size // _LEAST_IN_BIN), 1))
     edges = np.linspace(0.0, failures.span, bins + 1)

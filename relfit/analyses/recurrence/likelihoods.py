@@ -147,8 +147,7 @@ class Poisson(_Process):
 class Renewal(_Process):
     """Weibull gaps; free coordinates ``log shape, log scale``.
 
-    The gap before the first event of a left-open history began at an unknown time: it has the distribution that such
-    gaps have in a process that has run for long.
+    The gap before the first event of a left-open history is one of a process that has run for long.
     """
 
     def __init__(self, copies: GroupedHistories) -> None:

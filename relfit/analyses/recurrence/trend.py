@@ -1,9 +1,8 @@
 """Tests of trend for every repairable system of a batch and pooled over many: does the rate of failures change?
 
 Laplace and MIL-HDBK-189 test for a Poisson process of constant rate, Lewis-Robinson and Mann for any renewal process
-(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts, or in good and bad weeks, are neither: the
-conclusion on a rate rests on a line through the counts of twelve parts of the observation, compared with their own
-scatter.
+(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts are neither: the conclusion on a rate rests on
+a line through the counts of twelve parts of the observation.
 """
 
 from __future__ import annotations

@@ -25,10 +25,7 @@ _NEAREST = 0.9  # of the way to no spread that one step goes, at most
 
 
 def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, clusters: IntArray | None) -> Estimate:
-    """Coefficients of the log rate per year, and the variance of the nodes' rates that the covariates leave.
-
-    Where counts vary no more than those of equal nodes, the model is Poisson, and a note says so.
-    """
+    """Coefficients of the log rate per year, and the variance of rates that they leave; Poisson where there is none."""
     from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
     from statsmodels.genmod.families import Poisson as PoissonFamily
     from statsmodels.genmod.generalized_linear_model import GLM

@@ -71,10 +71,7 @@ def entry_column(log: FailureLog, table: pd.DataFrame) -> str | None:
 
 
 def node_table(log: FailureLog) -> pd.DataFrame:
-    """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
-
-    The log has dated events. Incidents that hit several nodes count for no node: they say nothing about one.
-    """
+    """One row per node: ``system``, ``node``, its own ``failures``, ``hours`` observed, then every attribute."""
     if log.lifetimes is not None:
         raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
     lives = times_to_failure(log, "node", Rules(zeros="keep")).lives

@@ -100,10 +100,7 @@ def aft_scores(
 
 
 def sandwich(covariance: FloatArray, scores: FloatArray, clusters: npt.NDArray[np.int64]) -> FloatArray:
-    """Covariance that holds if rows of one cluster depend on each other.
-
-    With the factor ``g / (g - 1)`` for g clusters, since the sums of scores are taken at the estimate.
-    """
+    """Covariance that holds if rows of one cluster depend on each other, times ``g / (g - 1)`` for g clusters."""
     count = int(clusters.max()) + 1
     sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, clusters, scores)

@@ -2,10 +2,9 @@
 
 Each incident brings on average `branching` further ones with an exponential delay (Hawkes 1971), on top of a background
 that follows the calendar. Bursts of a node or a rack are tested on the labels alone: given when incidents come, which
-node do they hit? Whatever the rate of the fleet does then cancels. Bursts are reported where labels shuffled within
+node do they hit? Whatever the rate of the fleet does then cancels. They are reported where labels shuffled within
 twenty days show none, and the node's share in the incidents of the surrounding months does not explain them. For the
-whole system the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
-level of each week is random, so that good and bad weeks are not taken for bursts.
+whole system the background is smoothed over weeks or more, and the level of each week is random.
 """
 
 from __future__ import annotations

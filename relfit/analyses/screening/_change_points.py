@@ -1,13 +1,11 @@
 """Change points in the failure rate of a log, and its stable period.
 
-Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
-is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
-2005). With this penalty a log with a constant rate stays one period with probability 99 %, by random logs in which
-every node has its own times between failures in random order: counts of renewals scatter more than Poisson where these
-times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders from month to month,
-the likelihood is divided by that excess, so that bursts and wandering are not taken for periods. Weeks or months whose
-counts vary more than those of the random logs are reported beside the periods: a rate without lasting changes need not
-be steady. Periods whose rates differ too little to matter are joined.
+Failures in bins of time are a Poisson process with a rate that is constant within a period. Of all ways to cut the
+observation, that is taken which maximises the likelihood less a penalty for each change (Jackson et al. 2005). With it
+a log with a constant rate stays one period with probability 99 %, by random logs in which every node has its own times
+between failures in random order. Where counts scatter more from bin to bin, or a rate wanders from month to month, the
+likelihood is divided by that excess. Weeks or months whose counts vary more than those of the random logs are reported
+beside the periods. Periods whose rates differ too little to matter are joined.
 """
 
 from __future__ import annotations

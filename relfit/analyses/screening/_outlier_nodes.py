@@ -1,8 +1,7 @@
 """Nodes whose failure rate stands out, compared with how the rates of all nodes differ.
 
-The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
-vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more, or one node
-has more of them, than in random logs of equal nodes.
+`relfit.analyses.screening.frailty` describes the nodes of a system. They count as unequal only where their numbers of
+failures scatter more, or one node has more of them, than in random logs of equal nodes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Intervals of the Weibull shape where rates may vary over the calendar: a failed node's age against that of others.
 
-A rate that varies over the calendar (good and bad weeks, drift) makes times between failures as unequal as a hazard
-that falls with age does. At one instant all nodes have the same calendar, so it cancels (Cox 1972): nodes whose hazard
-falls with age fail when they are younger than the others. Unequal and changing rates of nodes are allowed for by how
-often each had failed until then and recently (Aalen, Borgan and Gjessing 2008, chapter 8).
+Such a rate makes times between failures as unequal as a hazard that falls with age does. At one instant all nodes have
+the same calendar, so it cancels (Cox 1972). Unequal and changing rates of nodes are allowed for by how often each had
+failed until then and recently (Aalen, Borgan and Gjessing 2008, chapter 8).
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ def calendar_shape(
 def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray) -> RenewalModels:
     """The models with intervals of the shape that exclude 1 only where a varying rate does not explain it.
 
-    Where the interval of a group excludes 1 and `calendar_shape` does not confirm it, interval and covariance are
-    widened so that it includes 1, and the group is ``moving``.
+    Where `calendar_shape` does not confirm that, interval and covariance include 1, and the group is ``moving``.
     """
     group, shape = models.group_of_node, models.shape
     claimed = (models.ageing != 0) & (models.status == "ok")

@@ -1,8 +1,7 @@
 """Random logs of equal nodes: whether numbers of failures differ more than those of nodes with one distribution.
 
-A node's failures are compared with the cumulative hazard of its own lives, since counts alone scatter as much in a
-fleet of equal nodes with a heavy tail: of all nodes together (the score test of a frailty; Commenges and Andersen
-1995), and of the node with the largest excess, which many others hide in that sum.
+A node's failures are compared with the cumulative hazard of its own lives: the counts of equal nodes with a heavy tail
+scatter as much. Of all nodes together (the score test of a frailty; Commenges and Andersen 1995), and of one.
 """
 
 from __future__ import annotations

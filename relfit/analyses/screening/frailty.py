@@ -51,15 +51,14 @@ def renewal_models(
     """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes, in every group.
 
     A group of `lives` is a node, and `groups` has the number of its system; of a system with more than 300,000 lives a
-    random sample of nodes is used. Intervals are normal on the log scale. Nodes count as unequal only where few of
-    `n_resamples` random logs of equal nodes (`relfit.analyses.screening.equal_nodes`) differ as much: equal nodes whose
-    times between failures are not Weibull would otherwise pass for two classes of Weibull nodes, and a single node far
-    from the others for one of them, since it gains less than BIC asks for. Without random logs BIC decides.
+    random sample of nodes is used. Nodes count as unequal only where few of `n_resamples` random logs of equal nodes
+    (`relfit.analyses.screening.equal_nodes`) differ as much: BIC, which decides without them, takes equal nodes that
+    are not Weibull for two classes, and misses a single node far from the others.
 
     With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
-    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A
-    life in progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962)
-    and counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
+    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A life in
+    progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962) and
+    counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
     """
     level_checked(level)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)

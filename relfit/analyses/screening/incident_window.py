@@ -1,8 +1,7 @@
 """The windows that join records to incidents, one per level: records of a node, nodes of a rack, racks of a system.
 
-Within a node, a burst is distinguished from failures that follow each other as in a renewal process. Between nodes,
-only times from a record to the one before it of *another* node count: however a node's own failures cluster, another
-node fails within a short window of them no more often than its rate says. `relfit.base.numeric.bursts` has the rule.
+Within a node, a burst is distinguished from a renewal process. Between nodes, only times from a record to the one
+before it of *another* node count: its own failures may cluster. `relfit.base.numeric.bursts` has the rule.
 """
 
 from __future__ import annotations
@@ -212,10 +211,9 @@ def window_between(
 def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow, step: int, share: float) -> int:
     """Last of the steps of the clock up to which points join that are neighbours of one of `several` units.
 
-    Where units fail together, more of them may follow than the first window reaches, and few such times are lost among
-    those of single failures. So times beside points of several units are judged by themselves from the window on,
-    against as large a share of the times that chance gives. As within a node, ten times as many are an incident that
-    goes on; twice as many may be bad hours.
+    Where units fail together, more of them may follow than the first window reaches. So times beside points of several
+    units are judged by themselves from the window on, against as large a share of the times that chance gives. As
+    within a node, ten times as many are an incident that goes on; twice as many may be bad hours.
     """
     ends = bursts.ends_of_classes(step, bursts.LONGEST)
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)

@@ -1,8 +1,6 @@
-"""Exact segmentation of counts, and the penalty that keeps a constant rate in one segment.
+"""Exact segmentation of counts (Jackson et al. 2005), and the penalty that keeps a constant rate in one segment.
 
-Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from random logs with a constant
-rate in which every node keeps its times between failures; what a rate does from month to month anyhow counts as
-scatter, not as change.
+The penalty comes from random logs with a constant rate in which every node keeps its times between failures.
 """
 
 from __future__ import annotations
@@ -96,9 +94,8 @@ def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray
 def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
     """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
 
-    Neighbouring bins are joined until some five failures fall into each, as far as forty bins; "month" is `shortest`
-    bins, or as many as hold some five failures. Of its differences the largest fifth is left out, so that changes from
-    period to period do not count as scatter while a rate that wanders all the time does.
+    Neighbouring bins are joined until some five failures fall into each; a month is `shortest` bins, or as many as hold
+    five. Of its differences the largest fifth, which may be changes from period to period, is left out.
     """
     number, total = counts.astype(np.float64), int(counts.sum())
     near = _scatter(number, exposure, int(np.clip(total // 5, min(40, counts.size), counts.size)))
@@ -139,10 +136,7 @@ def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
 
 
 def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) -> tuple[float, float]:
-    """What a rate constant between `cuts`, and a log-linear one, add to the log-likelihood of a constant rate.
-
-    From each is taken what its parameters cost (Schwarz 1978): two for a change, one for the trend.
-    """
+    """What a rate constant between `cuts`, and a log-linear one, gain over a constant rate, less BIC's penalties."""
     number, time = np.asarray(counts, dtype=np.float64), np.asarray(exposure, dtype=np.float64)
     cost = 0.5 * np.log(max(number.sum(), 1.0))
     n, t = np.add.reduceat(number, cuts[:-1]), np.add.reduceat(time, cuts[:-1])
@@ -172,8 +166,7 @@ def null_gains(
 ) -> tuple[FloatArray, float]:
     """What the best change gains in logs of a constant rate, which `draw` gives, and the p-value of `best`.
 
-    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991): the penalty of any alpha
-    below 0.05 is then above it.
+    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991).
     """
     generator = np.random.default_rng(rng)
     gains = np.empty(n_resamples)

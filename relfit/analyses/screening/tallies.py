@@ -1,7 +1,6 @@
 """Counts of what a log holds: events along time, by cause and by node.
 
-Every record of the log counts as one event here, whatever its scope. Times to failure (`FailureLog.ttf`) are derived by
-other rules: there a record that begins while its node is already down belongs to the outage that is going on.
+Every record counts as one event, whatever its scope; `FailureLog.ttf` joins those that begin while a node is down.
 """
 
 from __future__ import annotations
