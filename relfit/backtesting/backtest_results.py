@@ -10,15 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.backtesting.backtest_texts import (
-    against_counting,
-    better_count,
-    each_in_percent,
-    job_sizes,
-    shares_in_percent,
-    signed_bias,
-    whole_days,
-)
+from relfit.backtesting import backtest_texts as words
 from relfit.backtesting.comparisons import summary_of
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
@@ -181,8 +173,8 @@ class Backtest(Result):
         row = self.of("forecasts").iloc[0]
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
-            f"Over {count(self.months, 'month')} forecasts of {whole_days(row['horizon'])} were "
-            f"{against_counting(row)}. {self._intervals_held(row)}{few}"
+            f"Over {count(self.months, 'month')} forecasts of {words.whole_days(row['horizon'])} were "
+            f"{words.against_counting(row)}. {self._intervals_held(row)}{few}"
         )
 
     def _intervals_held(self, row: Mapping[Hashable, float] | pd.Series) -> str:
@@ -215,17 +207,17 @@ class Backtest(Result):
     def _forecasts(self) -> list[str]:
         rows = self.of("forecasts")
         out = [
-            f"{whole_days(row['horizon'])}: {against_counting(row)}; {percent(row['held'])} held, bias "
-            f"{signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
+            f"{words.whole_days(row['horizon'])}: {words.against_counting(row)}; {percent(row['held'])} held, bias "
+            f"{words.signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
             for row in rows.iloc[1:].to_dict("records")
         ]
         parts = [(name, self.of("forecasts", kind)) for kind, name in (("cause", "cause"), ("rack", self.group))]
         texts = [
-            f"by {kind} {against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
+            f"by {kind} {words.against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
             for kind, part in parts
             if len(part)
         ]
-        return [*out, *([f"{whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
+        return [*out, *([f"{words.whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
 
     def _jobs(self) -> list[str]:
         out = []
@@ -246,10 +238,10 @@ class Backtest(Result):
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             of = f" for {count(int(far['size']), 'node')}" if len(rows) > 1 else ""
             out.append(
-                f"Jobs of {job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
-                f"{count(int(rows['windows'].max()), 'origin')}: mean error {each_in_percent(rows['score'])} points "
-                f"(counting {each_in_percent(rows['score_1'])}), {shares_in_percent(rows['held'])} of "
-                f"{percent(self.level)} intervals covered the outcome. Bias{of} {100 * far['bias']:+.1f} points "
+                f"Jobs of {words.job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
+                f"{count(int(rows['windows'].max()), 'origin')}: mean error {words.each_in_percent(rows['score'])} "
+                f"points (counting {words.each_in_percent(rows['score_1'])}), {words.shares_in_percent(rows['held'])} "
+                f"of {percent(self.level)} intervals covered the outcome. Bias{of} {100 * far['bias']:+.1f} points "
                 f"({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
@@ -270,11 +262,11 @@ class Backtest(Result):
         out = []
         if len(saves):
             names = ("score", "score_2", "score_1", "predicted")
-            advised, best_of_all, by_young, predicted = (each_in_percent(saves[name]) for name in names)
+            advised, best_of_all, by_young, predicted = (words.each_in_percent(saves[name]) for name in names)
             out.append(
-                f"Checkpoints of jobs of {job_sizes(saves)}: the advised interval lost {advised} % of the time, the "
-                f"best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
-                f"{shares_in_percent(saves['held'])} of the intervals covered the outcome."
+                f"Checkpoints of jobs of {words.job_sizes(saves)}: the advised interval lost {advised} % of the time, "
+                f"the best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
+                f"{words.shares_in_percent(saves['held'])} of the intervals covered the outcome."
             )
             plans = self.table[self.table["of"] == "checkpoints"]
             young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))
@@ -293,10 +285,8 @@ class Backtest(Result):
             each = []
             for row in stock.to_dict("records"):
                 cases = self.table[(self.table["of"] == "stock") & (self.table["horizon"] == row["horizon"])]
-                each.append(
-                    f"for {whole_days(row['horizon'])} in {int(cases['score'].sum()):,} of {count(len(cases), 'case')} "
-                    f"({percent(row['score'])})"
-                )
+                times = f"{int(cases['score'].sum()):,} of {count(len(cases), 'case')} ({percent(row['score'])})"
+                each.append(f"for {words.whole_days(row['horizon'])} in {times}")
             planned = percent(1.0 - self.service)
             out.append(f"The stock of a cause ran out {', '.join(each)}; {planned} was planned.")
         return out or ["Decisions: nothing could be tested."]
@@ -309,7 +299,7 @@ class Backtest(Result):
         marks = []
         for part in [name for name in ("forecasts", "jobs") if name in self.parts][:1]:
             for row in self.of(part).to_dict("records"):
-                name, held = better_count(row), row["held"]
+                name, held = words.better_count(row), row["held"]
                 ratio, surely = row[name], row[f"{name}_low"] > 1.0
                 least = np.nanmin([row["score_1"], row["score_2"]])
                 close = row["score"] - least if part == "jobs" else np.inf  # in shares
@@ -320,12 +310,12 @@ class Backtest(Result):
                 fair = not narrow and (ratio <= 1.15 or not surely or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
-                    f"forecasts of {whole_days(row['horizon'])}"
+                    f"forecasts of {words.whole_days(row['horizon'])}"
                     if part == "forecasts"
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"Past {what} were {against_counting(row)}. {self._intervals_held(row)}{few}"
+                text = f"Past {what} were {words.against_counting(row)}. {self._intervals_held(row)}{few}"
                 marks.append((grade, text))
         return marks
 
@@ -378,7 +368,7 @@ class Backtest(Result):
             least = REFUTED * MATTERS[part]
             if row["bias_low"] > least or row["bias_high"] < -least:
                 ends = row["bias"], row["bias_low"], row["bias_high"]
-                return f"bias {signed_bias(*ends, '%' if counts else 'points')}{of}", means
+                return f"bias {words.signed_bias(*ends, '%' if counts else 'points')}{of}", means
         return "", ""
 
     def _drained_less(self) -> tuple[str, str]:
@@ -386,7 +376,7 @@ class Backtest(Result):
         for row in self.of("decisions", "drain").to_dict("records"):
             if row["bias_low"] > MATTERS["decisions"]:
                 means = f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
-                return f"bias {signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
+                return f"bias {words.signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
         return "", ""
 
     @property

@@ -39,19 +39,12 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
     step = max(_APART, int(np.ceil(days / _MOST))) if every is None else max(round(every), 1)
     number = int(days // step) + 1 if last >= first else 0
     if number < _FEWEST:
-        least = 1.5 * ((_FEWEST - 1) * step + horizon / 24.0)
+        least = int(np.ceil(1.5 * ((_FEWEST - 1) * step + horizon / 24.0)))
         closer = int(days // (_FEWEST - 1))  # days between four origins
-        python, option = (
-            (f"every={f'{closer}d'!r}", f"--every {closer}d") if closer else ("shorter horizons", "shorter horizons")
-        )
-        raise DataError(
-            f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days, from a "
-            "third of the log on",
-            remedy=Remedy(
-                f"take a log of {int(np.ceil(least))} days or more, or {python}",
-                f"take a log of {int(np.ceil(least))} days or more, or {option}",
-            ),
-        )
+        ways = (f"every='{closer}d'", f"--every {closer}d") if closer else ("shorter horizons", "shorter horizons")
+        few = f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days"
+        remedy = Remedy(*(f"take a log of {least} days or more, or {way}" for way in ways))
+        raise DataError(f"{few}, from a third of the log on", remedy=remedy)
     return last - step * DAY * np.arange(number - 1, -1, -1)
 
 

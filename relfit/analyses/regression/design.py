@@ -45,11 +45,6 @@ def split(formula: str) -> tuple[str, str]:
     return sides[0], sides[1]
 
 
-def _reason(error: Exception) -> str:
-    lines = _ANSI.sub("", str(error)).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
 def names_in(right: str) -> list[str]:
     """Columns that the right side of a formula names, in order."""
     quoted = {f"_quoted_{i}_": name for i, name in enumerate(_QUOTED.findall(right))}
@@ -59,10 +54,8 @@ def names_in(right: str) -> list[str]:
     try:
         nodes = list(ast.walk(ast.parse(text.replace(":", "*"), mode="eval")))
     except SyntaxError as error:
-        raise ArgumentError(
-            f"cannot read the formula {right!r}: {error.msg}",
-            remedy="the language is that of formulaic, as in 'a + C(b) + a:c'; quote odd names with backticks",
-        ) from error
+        remedy = "the language is that of formulaic, as in 'a + C(b) + a:c'; quote odd names with backticks"
+        raise ArgumentError(f"cannot read the formula {right!r}: {error.msg}", remedy=remedy) from error
     functions = {id(getattr(node, "func", None)) for node in nodes}
     functions |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     variables = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
@@ -132,10 +125,9 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
         with np.errstate(all="ignore"):  # what is not finite is rejected below
             matrix = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
     except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
-        raise ArgumentError(
-            f"cannot compute the formula {right!r}: {_reason(error)}",
-            remedy="the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)",
-        ) from error
+        reason = (_ANSI.sub("", str(error)).strip().splitlines() or [type(error).__name__])[0]
+        remedy = "the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)"
+        raise ArgumentError(f"cannot compute the formula {right!r}: {reason}", remedy=remedy) from error
     matrix = matrix.drop(columns=INTERCEPT, errors="ignore").astype(float)
     _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])

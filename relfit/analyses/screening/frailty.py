@@ -322,10 +322,8 @@ def _covariance(part: _Lives, name: str, best: Maximum, at: IntArray) -> FloatAr
     moves = np.concatenate([step * np.eye(k), -step * np.eye(k)])
     each = part.loglik(name, free[None] + moves[:, None, :])
     score = (each[:k] - each[k:]) / (2.0 * step)
-    meat = np.empty_like(inverse)
-    for i in range(k):
-        for j in range(k):
-            meat[:, i, j] = part.sums(score[i] * score[j])
+    products = np.array([[part.sums(one * other) for other in score] for one in score])
+    meat = np.ascontiguousarray(products.transpose(2, 0, 1))
     nodes = part.sums((part.failed > 0).astype(np.float64))
     robust = inverse @ meat @ inverse * (nodes / np.maximum(nodes - 1.0, 1.0))[:, None, None]
     return np.where((nodes >= _FEWEST_NODES)[:, None, None], robust, inverse)

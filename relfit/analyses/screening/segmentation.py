@@ -220,31 +220,21 @@ class Renewals:
         """Instants with each owner's times between failures in random order, from a random moment on."""
         order = rng.permutation(self.owner.size)
         shift = rng.random(self.length.size) * self.length - self._before
-        return np.asarray(_renewed(order, self.owner, self._first.copy(), self.gaps, shift, self.begin, self.length))
+        return np.asarray(_renewed(order, self.owner, self.gaps, shift, self.begin, self.length))
 
     @cached_property
     def _before(self) -> FloatArray:
         """Time of observation of all owners before each."""
         return np.cumsum(self.length.astype(np.float64)) - self.length
 
-    @cached_property
-    def _first(self) -> npt.NDArray[Any]:
-        """Where each owner's failures begin."""
-        return np.searchsorted(self.owner, np.arange(self.length.size))
-
 
 @njit(cache=True, nogil=True)
 def _renewed(
-    order: np.ndarray,
-    owner: np.ndarray,
-    place: np.ndarray,
-    gaps: np.ndarray,
-    shift: np.ndarray,
-    begin: np.ndarray,
-    length: np.ndarray,
+    order: np.ndarray, owner: np.ndarray, gaps: np.ndarray, shift: np.ndarray, begin: np.ndarray, length: np.ndarray
 ) -> np.ndarray:
     """Instants of failures with the times between them in another `order`, from `shift` on and once round."""
     sorted_by_owner = np.empty_like(gaps)
+    place = np.searchsorted(owner, np.arange(length.size))
     for row in order:
         sorted_by_owner[place[owner[row]]] = gaps[row]
         place[owner[row]] += 1
