@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,10 +63,7 @@ class ForecastScores:
         self.problems: Counter[str] = Counter()
         self.group_name = "rack"
         self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Prediction]]] = {}
-
-    @cached_property
-    def _tails(self) -> tuple[float, float]:
-        return 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
+        self._tails = 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
 
     def totals(self, past: SystemPast, of: str, say: Callable[[float], None]) -> None:
         """Add the rows of all failures of a system, from each origin."""
@@ -159,10 +156,8 @@ class ForecastScores:
                 self.rows.append(row | self._scores(row, past, said, seen, at, nodes))
                 stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
                 if of == "cause" and pd.notna(stock):
-                    row = past.row("decisions", "stock", origin, hours, name=str(name))
-                    self.rows.append(
-                        row | {"predicted": float(stock), "seen": float(seen), "score": float(seen > stock)}
-                    )
+                    row = past.row("decisions", "stock", origin, hours, name=str(name), predicted=float(stock))
+                    self.rows.append(row | {"seen": float(seen), "score": float(seen > stock)})
 
     def _truth(self, past: SystemPast) -> dict[str, dict[str, IntArray]]:
         """Instants of the records of each cause and rack in the complete log."""

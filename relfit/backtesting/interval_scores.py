@@ -13,7 +13,6 @@ from relfit.backtesting.origins import SystemPast
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import RelfitError
 from relfit.base.text import count
-from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration import calibrate
 from relfit.fleet.job_placement import NodeOutages
@@ -71,17 +70,13 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Fol
 def _runs(nodes: NodeOutages, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
     """Jobs on consecutive nodes of `members`, evenly spaced."""
     runs = []
-    begins = np.unique(
-        np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
-    )
-    for begin in begins:
+    places = np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size))
+    for begin in np.unique(places.round().astype(np.int64)):
         mine = np.zeros(nodes.labels.size, bool)
         mine[members[begin : begin + size]] = True
         rows = mine[nodes.node]
-        start, end = (
-            np.concatenate([own[rows], of_system])
-            for own, of_system in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
-        )
+        start = np.concatenate([nodes.start[rows], nodes.whole_start])
+        end = np.concatenate([nodes.end[rows], nodes.whole_end])
         runs.append(run_of(start, end, first, last))
     return runs
 
@@ -122,28 +117,21 @@ class IntervalScores:
     seed: int
     problems: Counter[str] = field(default_factory=Counter, init=False)
 
-    @property
-    def zero(self) -> int:
-        """The start of the log, nanoseconds."""
-        return self.past.log.window.start.as_unit("ns").value
-
     def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
         """Rows of one origin by size of the job, from the log until then (`part`) and its model."""
         if not self.past.lasts(origin, 24.0 * AHEAD):
             return []
-        now = (origin - self.zero) / NANOSECONDS_PER_HOUR
+        now = self.past.hours(origin)
         until = now + 24.0 * AHEAD
         members = np.flatnonzero((self.nodes.entered <= now) & (self.nodes.left >= until))
         sizes = [size for size in self.sizes if size <= members.size]
         if not sizes:
             return []
         params = calibrate(part, model=model, parts=("mtbf", "mttr"), level=self.level)
-        rows = []
+        rows, options = [], {"n_draws": _DRAWS, "rng": self.seed}
         for size in sizes:
             try:
-                plan = plan_checkpoints(
-                    params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
-                )
+                plan = plan_checkpoints(params, self.checkpoint, nodes=size, level=self.level, **options)
             except RelfitError as error:
                 of = f"{count(size, 'node')} of system {self.past.name}"
                 self.problems[f"no checkpoint interval for {of}: {error}"] += 1

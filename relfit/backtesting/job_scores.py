@@ -9,7 +9,6 @@ import numpy as np
 
 from relfit.backtesting.origins import SystemPast
 from relfit.base.arrays import FloatArray
-from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import TRIALS, interrupted_shares, side_by_side
@@ -39,9 +38,8 @@ class JobScores:
     ) -> None:
         self.past, self.sizes, self.lengths, self.level = past, sizes, lengths, level
         steps, rng = past.steps, np.random.default_rng(seed)
-        zero = past.log.window.start.as_unit("ns").value
         a_day = float(np.clip(_CELLS / max(nodes.labels.size * steps.size, 1), 0.25, _A_DAY))
-        first, last = ((int(edge) - zero) / NANOSECONDS_PER_HOUR for edge in steps.edges[[0, -1]])
+        first, last = (past.hours(int(edge)) for edge in steps.edges[[0, -1]])
         starts = np.arange(first, last, 24.0 / a_day)
         starts = starts + rng.uniform(0.0, 24.0 / a_day, starts.size)
         starts = starts[(starts >= 0.0) & (starts <= past.log.window.hours - max(lengths))]

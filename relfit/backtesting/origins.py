@@ -13,7 +13,7 @@ import pandas as pd
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError, Remedy
 from relfit.base.text import duration
-from relfit.base.units import nanoseconds
+from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import TimeSteps
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_values, watched_of
@@ -120,6 +120,10 @@ class SystemPast:
     def row(self, part: str, of: str, origin: int, hours: float, **more: object) -> dict[str, Any]:
         """A row of a prediction of this system, of the `hours` after an origin."""
         return {"part": part, "of": of, "system": self.name, "origin": origin, "horizon": hours, **more}
+
+    def hours(self, instant: int) -> float:
+        """Hours from the start of the log to an instant."""
+        return (instant - self.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
 
     def cut(self, origin: int) -> FailureLog:
         """The log until an origin."""

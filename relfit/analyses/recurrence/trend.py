@@ -197,15 +197,13 @@ class TrendTests(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, and for every test statistic, p, adjusted p, direction and status."""
-        frame = key_columns(self.groups)
-        for name in ("copies", "events", "gaps", "failure_truncated", "slope", "slope_p", "dispersion"):
-            frame[name] = getattr(self, name)
+        names = ("copies", "events", "gaps", "failure_truncated", "slope", "slope_p", "dispersion")
+        columns = {name: getattr(self, name) for name in names}
         for i, test in enumerate(self.tests):
-            for name in _COLUMNS:
-                frame[f"{test}_{name}"] = getattr(self, name)[:, i]
+            columns |= {f"{test}_{name}": getattr(self, name)[:, i] for name in _COLUMNS}
         if "mil_hdbk_189" in self.tests:
-            frame["mil_hdbk_189_freedom"] = self.freedom
-        return frame
+            columns["mil_hdbk_189_freedom"] = self.freedom
+        return key_columns(self.groups).assign(**columns)
 
 
 def trend_tests(

@@ -293,11 +293,8 @@ def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     """The maximum in every group; not converged in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
-    starts: dict[str, list[tuple[float, ...]]] = {
-        "equal": [()],
-        "spread": [(np.log(0.3),)],
-        "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
-    }
+    classes: list[tuple[float, ...]] = [(special.logit(share), np.log(ratio - 1.0)) for share, ratio in _STARTS]
+    starts: dict[str, list[tuple[float, ...]]] = {"equal": [()], "spread": [(np.log(0.3),)], "classes": classes}
     part = replace(data.take(usable), model=name)
     begun = [np.tile([0.0, 0.0, *further], (usable.size, 1)) for further in starts[name]]
     best, *others = at_once([partial(maximise, part, at, iterations=_ITERATIONS) for at in begun])
