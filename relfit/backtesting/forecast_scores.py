@@ -23,8 +23,8 @@ from relfit.fleet.system_ahead import SystemAhead
 
 _DRAWS = 1000  # random futures of several systems together, and of the parts of one
 _WHOLE = "whole system"
-Said = tuple[float, ...]
-"""A prediction and its limits."""
+_About = tuple[str, str, int, float]  # kind of prediction, name, origin, hours ahead
+_Said = tuple[float, ...]  # a prediction and its limits
 
 
 def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Prediction] | None:
@@ -74,8 +74,7 @@ class ForecastScores:
                     continue
                 said = (mixture.expected, *(mixture.quantile(p) for p in self._tails))
                 seen = past.seen(int(origin), hours)
-                row = past.row("forecasts", of, int(origin), hours, name=past.name)
-                row |= self._scores(row, past, said, seen, past.at, past.nodes)
+                row = self._row(past, (of, past.name, int(origin), hours), said, seen, past.at, past.nodes)
                 if self.ranked:
                     row["crps"] = continuous_ranked(mixture, seen)
                 self.rows.append(row)
@@ -94,28 +93,29 @@ class ForecastScores:
             seen = int(sum(past.seen(origin, hours) for past, _ in pairs))
             expected = sum(mixture.expected for _, mixture in pairs)
             nodes = NodeNumbers.together([past.nodes for past, _ in pairs])
-            row = pairs[0][0].row("forecasts", "all", origin, hours, name="all")
-            row |= self._scores(row, pairs[0][0], (expected, low, high), seen, at, nodes)
+            row = self._row(pairs[0][0], ("all", "all", origin, hours), (expected, low, high), seen, at, nodes)
             if self.ranked:
                 order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
                 row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
             self.rows.append({**row, "system": "all"})
 
-    def _scores(
-        self, row: dict[str, Any], past: SystemPast, said: Said, seen: int, at: IntArray, nodes: NodeNumbers | None
+    def _row(
+        self, past: SystemPast, about: _About, said: _Said, seen: int, at: IntArray, nodes: NodeNumbers | None
     ) -> dict[str, Any]:
-        """A prediction and its limits with their score, and the counts with theirs."""
-        out = dict(zip(("predicted", "low", "high"), said, strict=True))
-        out |= {"seen": float(seen), "score": interval_score(said[1], said[2], seen, self.level)}
-        begin, horizon = int(past.steps.edges[0]), int(row["horizon"] / 24.0 * DAY)
+        """The row of a prediction with its score, and the counts with theirs."""
+        of, name, origin, hours = about
+        row = past.row("forecasts", of, origin, hours, name=name, seen=float(seen))
+        row |= dict(zip(("predicted", "low", "high"), said, strict=True))
+        row["score"] = interval_score(said[1], said[2], seen, self.level)
+        begin, horizon = int(past.steps.edges[0]), int(hours / 24.0 * DAY)
         for i, windows in enumerate(WINDOWS, 1):
-            mean, variance = counted(at, begin, row["origin"], horizon, windows, nodes)
+            mean, variance = counted(at, begin, origin, horizon, windows, nodes)
             rival = distribution_of_counts(mean, variance)
             low, high = (rival.quantile(p) for p in self._tails)
-            out |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
-            if self.ranked and row["of"] in ("all", "system"):
-                out[f"crps_{i}"] = continuous_ranked(rival, seen)
-        return out
+            row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
+            if self.ranked and of in ("all", "system"):
+                row[f"crps_{i}"] = continuous_ranked(rival, seen)
+        return row
 
     # ------------------------------------------------------------------ parts
 
@@ -152,8 +152,7 @@ class ForecastScores:
                 said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
                 of = "cause" if kind == self.by else "rack"
                 nodes = past.nodes if of == "cause" else past.nodes_of(kind, str(name))
-                row = past.row("forecasts", of, origin, hours, name=str(name))
-                self.rows.append(row | self._scores(row, past, said, seen, at, nodes))
+                self.rows.append(self._row(past, (of, str(name), origin, hours), said, seen, at, nodes))
                 stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
                 if of == "cause" and pd.notna(stock):
                     row = past.row("decisions", "stock", origin, hours, name=str(name), predicted=float(stock))
