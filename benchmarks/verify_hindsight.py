@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 import relfit as rf
-from relfit.backtesting.interval_scores import IntervalScores
+from relfit.backtesting.interval_scores import IntervalScores, _runs
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet.job_placement import NodeOutages
 from relfit.system.jobs import Checkpoint
@@ -27,10 +27,10 @@ _SAVE = 0.1  # hours, of the back-test
 
 def own_count(scores: IntervalScores, size: int, origin: int) -> float:
     """Share of time lost with Young's interval by the interruptions of the quarter itself."""
-    begin = (origin - scores.zero) / NANOSECONDS_PER_HOUR
+    begin = (origin - scores.past.log.window.start.as_unit("ns").value) / NANOSECONDS_PER_HOUR
     end = begin + 24.0 * 90.0
     members = np.flatnonzero((scores.nodes.entered <= begin) & (scores.nodes.left >= end))
-    runs = scores.runs(size, begin, end, members)
+    runs = _runs(scores.nodes, size, begin, end, members)
     between = sum(float(run.hours.sum()) for run in runs) / max(sum(int(run.failed.sum()) for run in runs), 1)
     every = np.clip([np.sqrt(2.0 * _SAVE * between)], 1e-3, 8766.0)
     return float(np.mean([run.lost(every, _SAVE, _SAVE) for run in runs]))

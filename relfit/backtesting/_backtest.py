@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -119,11 +119,9 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     [[720.0, 39.0], [2160.0, 37.0]]
     """
     wanted = [parts] if isinstance(parts, str) else list(dict.fromkeys(parts))
-    for part in wanted:
-        if part not in PARTS:
-            raise ArgumentError(f"part {part!r} is not known", remedy=f"use one or more of {', '.join(PARTS)}")
-    if not wanted:
-        raise ArgumentError("no part to test", remedy=f"use one or more of {', '.join(PARTS)}")
+    unknown = [f"part {part!r} is not known" for part in wanted if part not in PARTS]
+    if unknown or not wanted:
+        raise ArgumentError((unknown or ["no part to test"])[0], remedy=f"use one or more of {', '.join(PARTS)}")
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates: there is no past to predict from")
     level_checked(level)
@@ -152,12 +150,10 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         problem = next(iter({**run.problems, **scores.problems}), "no origin has a past and a future")
         raise DataError(f"nothing could be tested: {problem}", remedy="take a longer log, or other parts")
     table["origin"] = pd.to_datetime(table["origin"], utc=True).dt.tz_convert(log.source.timezone)
-    order = [table["part"].map(wanted.index), table["origin"]]
-    table = table.assign(_part=order[0]).sort_values(["_part", "of", "origin"], kind="stable").drop(columns="_part")
-    notes = tuple(
-        f"{text} ({count(times, 'time')})" if times > 1 else text
-        for text, times in (run.problems + scores.problems).items()
-    )
+    table = table.assign(_part=table["part"].map(wanted.index))
+    table = table.sort_values(["_part", "of", "origin"], kind="stable").drop(columns="_part")
+    problems = (run.problems + scores.problems).items()
+    notes = tuple(f"{text} ({count(times, 'time')})" if times > 1 else text for text, times in problems)
     between = float(np.diff(origins).min()) / DAY
     window, group = log.window, scores.group_name
     return Backtest(table.reset_index(drop=True), level, service, between, window.start, window.end, notes, rng, group)
@@ -186,10 +182,8 @@ class _Run:
     seed: int
     forecasts: ForecastScores
     progress: Progress
-
-    def __post_init__(self) -> None:
-        self.rows: list[dict[str, Any]] = []
-        self.problems: Counter[str] = Counter()
+    rows: list[dict[str, Any]] = field(default_factory=list, init=False)
+    problems: Counter[str] = field(default_factory=Counter, init=False)
 
     def systems(self, log: FailureLog, origins: IntArray, horizon: float) -> list[SystemPast]:
         """The systems of a log that can be tested."""
@@ -202,27 +196,26 @@ class _Run:
             except DataError as error:
                 self.problems[f"system {name} left out: {error}"] += 1
         if not pasts:
-            raise DataError(
-                f"nothing to test: {next(iter(self.problems))}", remedy="take a log of thirty failures or more"
-            )
+            what = f"nothing to test: {next(iter(self.problems))}"
+            raise DataError(what, remedy="take a log of thirty failures or more")
         return pasts
 
     def test(self, past: SystemPast, models: int, systems: int, i: int) -> None:
         """Test all parts of one system."""
         named = f" of system {past.name}" if systems > 1 else ""
-        stages = 1.0 if not self._modelled else 0.25
+        modelled = bool({"jobs", "nodes", "decisions"} & set(self.parts))
+        stages = 0.25 if modelled and not self.fast else 1.0
 
         def say(first: float, width: float, what: str) -> Callable[[float], None]:
             return lambda done: self.progress(f"{what}{named}", (i + first + width * done) / systems)
 
-        chosen = past.origins[
-            np.unique(np.linspace(0, past.origins.size - 1, min(models, past.origins.size)).round()).astype(np.int64)
-        ]
+        number = past.origins.size
+        chosen = past.origins[np.unique(np.linspace(0, number - 1, min(models, number)).round()).astype(np.int64)]
         if "forecasts" in self.parts:
             self.forecasts.totals(past, "all" if systems == 1 else "system", say(0.0, 0.5 * stages, "forecasts"))
         if {"forecasts", "decisions"} & set(self.parts):
             self.forecasts.parts(past, chosen, say(0.5 * stages, 0.5 * stages, "forecasts by cause"))
-        if not {"jobs", "nodes", "decisions"} & set(self.parts):
+        if not modelled:
             return
         if past.log.question is not None:
             self.problems[f"no jobs and nodes{named}: {past.log.question}"] += 1
@@ -236,13 +229,13 @@ class _Run:
         if self.fast:
             for origin in past.origins.tolist() if jobs is not None else ():
                 assert jobs is not None
-                self.rows += jobs.rows(origin, lambda a, b, at=origin: jobs.by_counts(a, b, at))  # type: ignore[misc]
+                self.rows += jobs.rows(origin, partial(jobs.by_counts, origin=origin))
             return
         ranks = NodeScores(past)
         saves = IntervalScores(past, nodes, sizes, self.checkpoint, self.level, self.seed)
         tell = say(stages, 1.0 - stages, "models")
         for j, origin in enumerate(chosen.tolist()):
-            with self._noted(named):
+            try:
                 part = past.cut(origin)
                 model = fleet_model(part, level=self.level, rng=self.seed)
                 if jobs is not None:
@@ -250,17 +243,7 @@ class _Run:
                 self.rows += ranks.rows(origin, model)
                 if "decisions" in self.parts:
                     self.rows += saves.rows(origin, part, model)
+            except RelfitError as error:  # other origins continue
+                self.problems[f"no model{named}: {error}"] += 1
             tell((j + 1) / chosen.size)
         self.problems += saves.problems
-
-    @property
-    def _modelled(self) -> bool:
-        return not self.fast and bool({"jobs", "nodes", "decisions"} & set(self.parts))
-
-    @contextmanager
-    def _noted(self, named: str) -> Iterator[None]:
-        """Turn a RelfitError into a note, so that other origins continue."""
-        try:
-            yield
-        except RelfitError as error:
-            self.problems[f"no model{named}: {error}"] += 1

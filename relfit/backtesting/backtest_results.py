@@ -10,42 +10,14 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.backtesting.backtest_texts import (
-    against_counting,
-    better_count,
-    each_in_percent,
-    job_sizes,
-    shares_in_percent,
-    signed_bias,
-    whole_days,
-)
-from relfit.backtesting.comparisons import Comparisons
+from relfit.backtesting import backtest_texts as words
+from relfit.backtesting.comparisons import summary_of
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration, number, percent
 
 COLUMNS = (
-    "part",
-    "of",
-    "system",
-    "name",
-    "horizon",
-    "size",
-    "length",
-    "origin",
-    "predicted",
-    "low",
-    "high",
-    "seen",
-    "score",
-    "count_1",
-    "score_1",
-    "count_2",
-    "score_2",
-    "crps",
-    "crps_1",
-    "crps_2",
-    "every",
-    "number",
+    *("part", "of", "system", "name", "horizon", "size", "length", "origin", "predicted", "low", "high", "seen"),
+    *("score", "count_1", "score_1", "count_2", "score_2", "crps", "crps_1", "crps_2", "every", "number"),
 )
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
@@ -59,6 +31,8 @@ _FAR_BELOW = (0.1, 0.2)  # the nominal level, for a mark of good, and of fair
 _CLOSE = 0.01  # mean error of jobs, or difference of errors, that does not matter
 _NOTES = 3  # on a page, at most
 _GRADES = ("good", "fair", "poor")
+_ENDS = ("", "_low", "_high")
+_MAIN = {"forecasts": ("system", "all"), "jobs": ("job",), "nodes": ("ranking",), "decisions": ("checkpoints",)}
 _REFUTABLE = {
     "forecasts": "these forecasts of failures",
     "jobs": "the predicted shares of uninterrupted jobs",
@@ -117,10 +91,6 @@ class Backtest(Result):
         return tuple(self.table["part"].unique())
 
     @cached_property
-    def _comparisons(self) -> Comparisons:
-        return Comparisons(self.table, self.every, self.level, self.seed)
-
-    @cached_property
     def summary(self) -> pd.DataFrame:
         """One row per part, kind of prediction, horizon, size and length.
 
@@ -133,19 +103,17 @@ class Backtest(Result):
         """
         columns = [
             *("part", "of", "horizon", "size", "length", "windows", "blocks", "score", "score_1", "score_2"),
-            *(f"against_{i}{end}" for i in (1, 2) for end in ("", "_low", "_high")),
-            "crps_1",
-            "crps_2",
-            *(f"{name}{end}" for name in ("held", "bias") for end in ("", "_low", "_high")),
-            "predicted",
-            "seen",
+            *(f"against_{i}{end}" for i in (1, 2) for end in _ENDS),
+            *("crps_1", "crps_2"),
+            *(f"{name}{end}" for name in ("held", "bias") for end in _ENDS),
+            *("predicted", "seen"),
         ]
-        return self._comparisons.summary().reindex(columns=columns)
+        return summary_of(self.table, self.every, self.level, self.seed).reindex(columns=columns)
 
     @cached_property
     def by_system(self) -> pd.DataFrame:
         """`summary` for each system."""
-        return self._comparisons.summary(("system",))
+        return summary_of(self.table, self.every, self.level, self.seed, ("system",))
 
     def to_frame(self) -> pd.DataFrame:
         """The same as `table`."""
@@ -166,13 +134,7 @@ class Backtest(Result):
         """The rows of `summary` of a part, for one kind of prediction; by default its main one."""
         rows = self.summary[self.summary["part"] == part]
         if kind is None:
-            mains = {
-                "forecasts": ("system", "all"),
-                "jobs": ("job",),
-                "nodes": ("ranking",),
-                "decisions": ("checkpoints",),
-            }
-            kind = next((name for name in mains[part] if (rows["of"] == name).any()), "")
+            kind = next((name for name in _MAIN[part] if (rows["of"] == name).any()), "")
         return rows[rows["of"] == kind].reset_index(drop=True)
 
     def reliability(self, bins: int = 8) -> pd.DataFrame:
@@ -181,30 +143,19 @@ class Backtest(Result):
         size = max(min(bins, len(jobs) // 6), 1)
         place = np.arange(len(jobs)) * size // max(len(jobs), 1)
         blocks = self.of("jobs")["blocks"].min() / max(size, 1) * max(self.of("jobs").shape[0], 1)
-        rows = []
-        for _, part in jobs.groupby(place):
-            error = (
-                float(part["seen"].std(ddof=1)) / np.sqrt(max(min(blocks, len(part)), 2.0)) if len(part) > 1 else 0.0
-            )
-            seen, width = float(part["seen"].mean()), special.ndtri(0.5 + self.level / 2.0) * error
-            rows.append(
-                {
-                    "predicted": float(part["predicted"].mean()),
-                    "seen": seen,
-                    "low": max(seen - width, 0.0),
-                    "high": min(seen + width, 1.0),
-                    "number": len(part),
-                }
-            )
-        return pd.DataFrame(rows)
+        table = jobs.groupby(place)["seen"].agg(["mean", "std", "size"])
+        error = table["std"].fillna(0.0) / np.sqrt(table["size"].clip(upper=blocks).clip(lower=2.0))
+        seen, width = table["mean"], special.ndtri(0.5 + self.level / 2.0) * error
+        limits = {"low": (seen - width).clip(lower=0.0), "high": (seen + width).clip(upper=1.0)}
+        predicted = jobs["predicted"].groupby(place).mean()
+        columns = {"predicted": predicted, "seen": seen, **limits, "number": table["size"]}
+        return pd.DataFrame(columns).reset_index(drop=True)
 
     def brier(self) -> tuple[float, float]:
         """Brier scores of single jobs: of the predictions, and of the count of the last 180 days."""
         jobs = self.table[self.table["part"] == "jobs"]
-        seen = jobs["seen"]
-        said, before = (
-            float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in (jobs["predicted"], jobs["count_1"])
-        )
+        seen, each = jobs["seen"], (jobs["predicted"], jobs["count_1"])
+        said, before = (float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in each)
         return said, before
 
     # ------------------------------------------------------------------ sentences
@@ -222,8 +173,8 @@ class Backtest(Result):
         row = self.of("forecasts").iloc[0]
         few = f" Only {count(int(row['windows']), 'window')}: too few to rely on." if row["windows"] < _FEW else ""
         return (
-            f"Over {count(self.months, 'month')} forecasts of {whole_days(row['horizon'])} were "
-            f"{against_counting(row)}. {self._intervals_held(row)}{few}"
+            f"Over {count(self.months, 'month')} forecasts of {words.whole_days(row['horizon'])} were "
+            f"{words.against_counting(row)}. {self._intervals_held(row)}{few}"
         )
 
     def _intervals_held(self, row: Mapping[Hashable, float] | pd.Series) -> str:
@@ -250,24 +201,23 @@ class Backtest(Result):
 
     def sentences(self, part: str) -> list[str]:
         """Sentences on one part, without the headline."""
-        return {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}[
-            part
-        ]()
+        of = {"forecasts": self._forecasts, "jobs": self._jobs, "nodes": self._nodes, "decisions": self._decisions}
+        return of[part]()
 
     def _forecasts(self) -> list[str]:
         rows = self.of("forecasts")
         out = [
-            f"{whole_days(row['horizon'])}: {against_counting(row)}; {percent(row['held'])} held, bias "
-            f"{signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
+            f"{words.whole_days(row['horizon'])}: {words.against_counting(row)}; {percent(row['held'])} held, bias "
+            f"{words.signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
             for row in rows.iloc[1:].to_dict("records")
         ]
         parts = [(name, self.of("forecasts", kind)) for kind, name in (("cause", "cause"), ("rack", self.group))]
         texts = [
-            f"by {kind} {against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
+            f"by {kind} {words.against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
             for kind, part in parts
             if len(part)
         ]
-        return [*out, *([f"{whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
+        return [*out, *([f"{words.whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
 
     def _jobs(self) -> list[str]:
         out = []
@@ -288,10 +238,10 @@ class Backtest(Result):
                 verdict = "too optimistic" if far["bias"] > 0.0 else "too pessimistic"
             of = f" for {count(int(far['size']), 'node')}" if len(rows) > 1 else ""
             out.append(
-                f"Jobs of {job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
-                f"{count(int(rows['windows'].max()), 'origin')}: mean error {each_in_percent(rows['score'])} points "
-                f"(counting {each_in_percent(rows['score_1'])}), {shares_in_percent(rows['held'])} of "
-                f"{percent(self.level)} intervals covered the outcome. Bias{of} {100 * far['bias']:+.1f} points "
+                f"Jobs of {words.job_sizes(rows)} for {duration(float(length))}, "  # type: ignore[arg-type]
+                f"{count(int(rows['windows'].max()), 'origin')}: mean error {words.each_in_percent(rows['score'])} "
+                f"points (counting {words.each_in_percent(rows['score_1'])}), {words.shares_in_percent(rows['held'])} "
+                f"of {percent(self.level)} intervals covered the outcome. Bias{of} {100 * far['bias']:+.1f} points "
                 f"({100 * far['bias_low']:+.1f} to {100 * far['bias_high']:+.1f}): {verdict}."
             )
         return out or ["Jobs: too few could be placed."]
@@ -312,11 +262,11 @@ class Backtest(Result):
         out = []
         if len(saves):
             names = ("score", "score_2", "score_1", "predicted")
-            advised, best_of_all, by_young, predicted = (each_in_percent(saves[name]) for name in names)
+            advised, best_of_all, by_young, predicted = (words.each_in_percent(saves[name]) for name in names)
             out.append(
-                f"Checkpoints of jobs of {job_sizes(saves)}: the advised interval lost {advised} % of the time, the "
-                f"best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
-                f"{shares_in_percent(saves['held'])} of the intervals covered the outcome."
+                f"Checkpoints of jobs of {words.job_sizes(saves)}: the advised interval lost {advised} % of the time, "
+                f"the best in hindsight {best_of_all} %, Young's {by_young} %; {predicted} % was predicted, and "
+                f"{words.shares_in_percent(saves['held'])} of the intervals covered the outcome."
             )
             plans = self.table[self.table["of"] == "checkpoints"]
             young, best = (plans["score"].sum() / max(plans[name].sum(), 1e-12) for name in ("score_1", "score_2"))
@@ -335,10 +285,8 @@ class Backtest(Result):
             each = []
             for row in stock.to_dict("records"):
                 cases = self.table[(self.table["of"] == "stock") & (self.table["horizon"] == row["horizon"])]
-                each.append(
-                    f"for {whole_days(row['horizon'])} in {int(cases['score'].sum()):,} of {count(len(cases), 'case')} "
-                    f"({percent(row['score'])})"
-                )
+                times = f"{int(cases['score'].sum()):,} of {count(len(cases), 'case')} ({percent(row['score'])})"
+                each.append(f"for {words.whole_days(row['horizon'])} in {times}")
             planned = percent(1.0 - self.service)
             out.append(f"The stock of a cause ran out {', '.join(each)}; {planned} was planned.")
         return out or ["Decisions: nothing could be tested."]
@@ -351,11 +299,10 @@ class Backtest(Result):
         marks = []
         for part in [name for name in ("forecasts", "jobs") if name in self.parts][:1]:
             for row in self.of(part).to_dict("records"):
-                name, held = better_count(row), row["held"]
+                name, held = words.better_count(row), row["held"]
                 ratio, surely = row[name], row[f"{name}_low"] > 1.0
-                close = (
-                    row["score"] - np.nanmin([row["score_1"], row["score_2"]]) if part == "jobs" else np.inf
-                )  # in shares
+                least = np.nanmin([row["score_1"], row["score_2"]])
+                close = row["score"] - least if part == "jobs" else np.inf  # in shares
                 good = row["score"] < _CLOSE and part == "jobs"
                 wide = row["held_low"] > self.level + 0.07
                 good |= held >= self.level - _FAR_BELOW[0] and not wide and (ratio <= 1.0 or close < _CLOSE)
@@ -363,12 +310,12 @@ class Backtest(Result):
                 fair = not narrow and (ratio <= 1.15 or not surely or close < 2.0 * _CLOSE)
                 grade = 0 if good and row["windows"] >= _FEW else 1 if fair else 2
                 what = (
-                    f"forecasts of {whole_days(row['horizon'])}"
+                    f"forecasts of {words.whole_days(row['horizon'])}"
                     if part == "forecasts"
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"Past {what} were {against_counting(row)}. {self._intervals_held(row)}{few}"
+                text = f"Past {what} were {words.against_counting(row)}. {self._intervals_held(row)}{few}"
                 marks.append((grade, text))
         return marks
 
@@ -421,7 +368,7 @@ class Backtest(Result):
             least = REFUTED * MATTERS[part]
             if row["bias_low"] > least or row["bias_high"] < -least:
                 ends = row["bias"], row["bias_low"], row["bias_high"]
-                return f"bias {signed_bias(*ends, '%' if counts else 'points')}{of}", means
+                return f"bias {words.signed_bias(*ends, '%' if counts else 'points')}{of}", means
         return "", ""
 
     def _drained_less(self) -> tuple[str, str]:
@@ -429,7 +376,7 @@ class Backtest(Result):
         for row in self.of("decisions", "drain").to_dict("records"):
             if row["bias_low"] > MATTERS["decisions"]:
                 means = f"; {percent(row['predicted'])} was predicted, {percent(row['seen'])} seen"
-                return f"bias {signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
+                return f"bias {words.signed_bias(row['bias'], row['bias_low'], row['bias_high'], 'points')}", means
         return "", ""
 
     @property

@@ -19,92 +19,75 @@ _KEYS = ["part", "of", "horizon", "size", "length"]
 _TINY = 1e-9
 
 
-class Comparisons:
-    """Summaries of the rows of a backtest.
+def summary_of(table: pd.DataFrame, every: float, level: float, seed: int, by: tuple[str, ...] = ()) -> pd.DataFrame:
+    """One row per part, kind of prediction, horizon, size, length, and the columns `by` of the table of a backtest.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        That of `relfit.backtesting.Backtest`.
-    every : float
-        Days between two origins, used if there is only one.
-    level : float
-        Level of the limits.
-    seed : int
-        Seed of the resampled blocks.
+    `every` is the days between two origins, used where there is only one.
     """
+    keys = [*_KEYS, *by]
+    sized = table.assign(size=table["size"].where(table["of"] != "drain"))
+    parts = sized.groupby(keys, sort=False, dropna=False)
+    compared = [dict(zip(keys, values, strict=True)) | _compared(part, every, level, seed) for values, part in parts]
+    return pd.DataFrame(compared)
 
-    def __init__(self, table: pd.DataFrame, every: float, level: float, seed: int) -> None:
-        self.table, self.every, self.level, self.seed = table, every, level, seed
 
-    def summary(self, by: tuple[str, ...] = ()) -> pd.DataFrame:
-        """One row per part, kind of prediction, horizon, size, length, and the columns `by`."""
-        keys = [*_KEYS, *by]
-        sized = self.table.assign(size=self.table["size"].where(self.table["of"] != "drain"))
-        rows = []
-        for values, part in sized.groupby(keys, sort=False, dropna=False):
-            rows.append({**dict(zip(keys, values, strict=True)), **self._of(part)})
-        return pd.DataFrame(rows)
+def _compared(rows: pd.DataFrame, every: float, level: float, seed: int) -> dict[str, Any]:
+    instants = nanoseconds(rows["origin"])
+    origins = np.unique(instants)
+    # windows that overlap, and months alike, form one block
+    apart = every if origins.size < 2 else float(np.median(np.diff(origins))) / DAY
+    horizon = float(rows["horizon"].iloc[0]) / 24.0
+    overlapping = max(np.ceil(horizon / apart), 1.0)
+    block = int(max(overlapping, np.ceil(origins.size ** (1.0 / 3.0))))
+    drawn = resampled(origins.size, block, _RESAMPLES, np.random.default_rng(seed))
+    weights = np.vstack([np.ones(origins.size), drawn])
+    at = np.searchsorted(origins, instants)
+    system = pd.factorize(rows["system"])[0]
+    kind = rows["of"].iloc[0]
 
-    def _of(self, rows: pd.DataFrame) -> dict[str, Any]:
-        instants = nanoseconds(rows["origin"])
-        origins = np.unique(instants)
-        # windows that overlap, and months alike, form one block
-        apart = self.every if origins.size < 2 else float(np.median(np.diff(origins))) / DAY
-        horizon = float(rows["horizon"].iloc[0]) / 24.0
-        overlapping = max(np.ceil(horizon / apart), 1.0)
-        block = int(max(overlapping, np.ceil(origins.size ** (1.0 / 3.0))))
-        drawn = resampled(origins.size, block, _RESAMPLES, np.random.default_rng(self.seed))
-        weights = np.vstack([np.ones(origins.size), drawn])
-        at = np.searchsorted(origins, instants)
-        system = pd.factorize(rows["system"])[0]
-        kind = rows["of"].iloc[0]
+    def sums(values: FloatArray, apart: bool) -> FloatArray:
+        """Sums over the origins of each resample, by system or over all, shape (resamples, systems)."""
+        code = system if apart else np.zeros_like(system)
+        table = np.zeros((origins.size, int(code.max()) + 1))
+        np.add.at(table, (at, code), values)
+        return weights @ table
 
-        def sums(values: FloatArray, apart: bool) -> FloatArray:
-            """Sums over the origins of each resample, by system or over all, shape (resamples, systems)."""
-            code = system if apart else np.zeros_like(system)
-            table = np.zeros((origins.size, int(code.max()) + 1))
-            np.add.at(table, (at, code), values)
-            return weights @ table
+    def limits(name: str, values: FloatArray) -> dict[str, float]:
+        tail = 0.5 - level / 2.0
+        usable = np.isfinite(values[1:]).any()
+        low, high = np.nanquantile(values[1:], [tail, 1.0 - tail]) if usable else (np.nan, np.nan)
+        return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
 
-        def limits(name: str, values: FloatArray) -> dict[str, float]:
-            tail = 0.5 - self.level / 2.0
-            low, high = (
-                np.nanquantile(values[1:], [tail, 1.0 - tail]) if np.isfinite(values[1:]).any() else (np.nan,) * 2
-            )
-            return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
-
-        out: dict[str, Any] = {"windows": origins.size, "blocks": origins.size / block}
-        out["score"] = float(rows["score"].mean())
-        for i in (1, 2):
-            rival = rows[f"score_{i}"].to_numpy(np.float64)
-            out[f"score_{i}"] = float(rows[f"score_{i}"].mean())
-            if np.isnan(rival).all():
-                out |= dict.fromkeys((f"against_{i}", f"against_{i}_low", f"against_{i}_high"), np.nan)
-                continue
-            ours, theirs, number = (
-                sums(values, True) for values in (rows["score"].to_numpy(np.float64), rival, np.ones(len(rows)))
-            )
-            with np.errstate(invalid="ignore", divide="ignore"):
-                if kind in RATIOS:
-                    each = np.where(number > 0, np.log((ours + _TINY) / (theirs + _TINY)), np.nan)
-                else:
-                    each = np.where(number > 0, (ours - theirs) / number, np.nan)
-            finite = np.isfinite(each)
-            mean = np.where(finite, each, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
-            out |= limits(f"against_{i}", np.exp(mean) if kind in RATIOS else mean)
-            crps = rows[["crps", f"crps_{i}"]].to_numpy(np.float64)
-            out[f"crps_{i}"] = float(crps[:, 0].sum() / crps[:, 1].sum()) if np.isfinite(crps).all() else np.nan
-        low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
-        if np.isfinite(low).all() and low.size:
-            out["held"] = float(((seen >= low) & (seen <= high)).mean())
-            # intervals that are right miss later windows no more often after a miss: only overlaps count as one
-            disjoint = max(origins.size / overlapping, 1.0)
-            out["held_low"], out["held_high"] = share_limits(out["held"], disjoint, self.level)
-        predicted = rows["predicted"].to_numpy(np.float64)
-        if np.isfinite(predicted).all() and kind not in ("stock", "ranking"):
-            said, came, number = (sums(values, False)[:, 0] for values in (predicted, seen, np.ones(len(rows))))
-            counts = rows["part"].iloc[0] == "forecasts"
-            out |= limits("bias", (said + _TINY) / (came + _TINY) - 1.0 if counts else (said - came) / number)
-            out["predicted"], out["seen"] = float(predicted.mean()), float(seen.mean())
-        return out
+    out: dict[str, Any] = {"windows": origins.size, "blocks": origins.size / block}
+    out["score"] = float(rows["score"].mean())
+    for i in (1, 2):
+        rival = rows[f"score_{i}"].to_numpy(np.float64)
+        out[f"score_{i}"] = float(rows[f"score_{i}"].mean())
+        if np.isnan(rival).all():
+            out |= dict.fromkeys((f"against_{i}", f"against_{i}_low", f"against_{i}_high"), np.nan)
+            continue
+        each_score = rows["score"].to_numpy(np.float64), rival, np.ones(len(rows))
+        ours, theirs, number = (sums(values, True) for values in each_score)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            if kind in RATIOS:
+                each = np.where(number > 0, np.log((ours + _TINY) / (theirs + _TINY)), np.nan)
+            else:
+                each = np.where(number > 0, (ours - theirs) / number, np.nan)
+        finite = np.isfinite(each)
+        mean = np.where(finite, each, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
+        out |= limits(f"against_{i}", np.exp(mean) if kind in RATIOS else mean)
+        crps = rows[["crps", f"crps_{i}"]].to_numpy(np.float64)
+        out[f"crps_{i}"] = float(crps[:, 0].sum() / crps[:, 1].sum()) if np.isfinite(crps).all() else np.nan
+    low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
+    if np.isfinite(low).all() and low.size:
+        out["held"] = float(((seen >= low) & (seen <= high)).mean())
+        # intervals that are right miss later windows no more often after a miss: only overlaps count as one
+        disjoint = max(origins.size / overlapping, 1.0)
+        out["held_low"], out["held_high"] = share_limits(out["held"], disjoint, level)
+    predicted = rows["predicted"].to_numpy(np.float64)
+    if np.isfinite(predicted).all() and kind not in ("stock", "ranking"):
+        said, came, number = (sums(values, False)[:, 0] for values in (predicted, seen, np.ones(len(rows))))
+        counts = rows["part"].iloc[0] == "forecasts"
+        out |= limits("bias", (said + _TINY) / (came + _TINY) - 1.0 if counts else (said - came) / number)
+        out["predicted"], out["seen"] = float(predicted.mean()), float(seen.mean())
+    return out

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from functools import cache, cached_property
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import incidents
-from relfit.backtesting.node_numbers import NodeNumbers
-from relfit.backtesting.origins import DAY, SystemPast
-from relfit.backtesting.prediction_scores import (
-    WINDOWS,
-    continuous_ranked,
-    counted,
-    interval_score,
-)
+from relfit.backtesting.origins import DAY, NodeNumbers, SystemPast
+from relfit.backtesting.prediction_scores import WINDOWS, continuous_ranked, counted, interval_score
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import DataError, RelfitError
 from relfit.fleet import forecast
@@ -28,6 +23,8 @@ from relfit.fleet.system_ahead import SystemAhead
 
 _DRAWS = 1000  # random futures of several systems together, and of the parts of one
 _WHOLE = "whole system"
+_About = tuple[str, str, int, float]  # kind of prediction, name, origin, hours ahead
+_Said = tuple[float, ...]  # a prediction and its limits
 
 
 def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Prediction] | None:
@@ -45,44 +42,28 @@ def totals_of(past: SystemPast, origin: int, horizons: list[float]) -> list[Pred
     return [cumulative(over, hours) for hours in horizons]
 
 
+@dataclass
 class ForecastScores:
-    """Rows of forecasts, one per system or part of it, origin and horizon.
+    """Rows of forecasts, one per system or part of it, origin and horizon (hours).
 
-    Parameters
-    ----------
-    horizons : list of float
-        Hours.
-    level, service : float
-        Level of the intervals; probability that the stock lasts.
-    by : str or None
-        Column of causes; None omits causes, racks and stock.
-    group : str or None
-        Attribute of racks.
-    seed : int
-    ranked : bool
-        Whether the continuous ranked probability score is computed, which takes most of the time of totals.
+    `by` and `group` are the columns of causes and racks; without `by` there are no causes, racks and stock. `ranked`
+    says whether the continuous ranked probability score is computed, which takes most of the time of totals.
     """
 
-    def __init__(
-        self,
-        horizons: list[float],
-        level: float,
-        service: float,
-        by: str | None,
-        group: str | None,
-        seed: int,
-        ranked: bool = True,
-    ) -> None:
-        self.horizons, self.level, self.service, self.by, self.group = horizons, level, service, by, group
-        self.seed, self.ranked = seed, ranked
+    horizons: list[float]
+    level: float
+    service: float
+    by: str | None
+    group: str | None
+    seed: int
+    ranked: bool
+
+    def __post_init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self.problems: Counter[str] = Counter()
         self.group_name = "rack"
         self._mixtures: dict[tuple[int, float], list[tuple[SystemPast, Prediction]]] = {}
-
-    @cached_property
-    def _tails(self) -> tuple[float, float]:
-        return 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
+        self._tails = 0.5 - self.level / 2.0, 0.5 + self.level / 2.0
 
     def totals(self, past: SystemPast, of: str, say: Callable[[float], None]) -> None:
         """Add the rows of all failures of a system, from each origin."""
@@ -91,11 +72,9 @@ class ForecastScores:
             for hours, mixture in zip(self.horizons, mixtures or (), strict=False):
                 if not past.lasts(int(origin), hours):
                     continue
-                low, high = (mixture.quantile(p) for p in self._tails)
+                said = (mixture.expected, *(mixture.quantile(p) for p in self._tails))
                 seen = past.seen(int(origin), hours)
-                row = self._row(
-                    past, of, past.name, int(origin), hours, (mixture.expected, low, high), seen, past.at, past.nodes
-                )
+                row = self._row(past, (of, past.name, int(origin), hours), said, seen, past.at, past.nodes)
                 if self.ranked:
                     row["crps"] = continuous_ranked(mixture, seen)
                 self.rows.append(row)
@@ -114,41 +93,23 @@ class ForecastScores:
             seen = int(sum(past.seen(origin, hours) for past, _ in pairs))
             expected = sum(mixture.expected for _, mixture in pairs)
             nodes = NodeNumbers.together([past.nodes for past, _ in pairs])
-            row = self._row(pairs[0][0], "all", "all", origin, hours, (expected, low, high), seen, at, nodes)
+            row = self._row(pairs[0][0], ("all", "all", origin, hours), (expected, low, high), seen, at, nodes)
             if self.ranked:
                 order = 2.0 * np.arange(drawn.size) - drawn.size + 1.0  # half the mean difference of two draws
                 row["crps"] = float(np.abs(drawn - seen).mean() - (order @ drawn) / drawn.size**2)
             self.rows.append({**row, "system": "all"})
 
     def _row(
-        self,
-        past: SystemPast,
-        of: str,
-        name: str,
-        origin: int,
-        hours: float,
-        said: tuple[float, float, float],
-        seen: int,
-        at: IntArray,
-        nodes: NodeNumbers | None,
+        self, past: SystemPast, about: _About, said: _Said, seen: int, at: IntArray, nodes: NodeNumbers | None
     ) -> dict[str, Any]:
         """The row of a prediction with its score, and the counts with theirs."""
-        row: dict[str, Any] = {
-            "part": "forecasts",
-            "of": of,
-            "system": past.name,
-            "name": name,
-            "origin": origin,
-            "horizon": hours,
-            "predicted": said[0],
-            "low": said[1],
-            "high": said[2],
-            "seen": float(seen),
-            "score": interval_score(said[1], said[2], seen, self.level),
-        }
-        begin = int(past.steps.edges[0])
+        of, name, origin, hours = about
+        row = past.row("forecasts", of, origin, hours, name=name, seen=float(seen))
+        row |= dict(zip(("predicted", "low", "high"), said, strict=True))
+        row["score"] = interval_score(said[1], said[2], seen, self.level)
+        begin, horizon = int(past.steps.edges[0]), int(hours / 24.0 * DAY)
         for i, windows in enumerate(WINDOWS, 1):
-            mean, variance = counted(at, begin, origin, int(hours / 24.0 * DAY), windows, nodes)
+            mean, variance = counted(at, begin, origin, horizon, windows, nodes)
             rival = distribution_of_counts(mean, variance)
             low, high = (rival.quantile(p) for p in self._tails)
             row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
@@ -163,18 +124,10 @@ class ForecastScores:
         if self.by is None:
             return
         truth = self._truth(past)
+        options: dict[str, Any] = {"by": self.by, "group": self.group, "level": self.level, "service": self.service}
         for i, origin in enumerate(origins.tolist()):
             try:
-                ahead = forecast(
-                    past.cut(origin),
-                    self.horizons,
-                    by=self.by,
-                    group=self.group,
-                    level=self.level,
-                    service=self.service,
-                    n_draws=_DRAWS,
-                    rng=self.seed,
-                )
+                ahead = forecast(past.cut(origin), self.horizons, n_draws=_DRAWS, rng=self.seed, **options)
             except RelfitError as error:
                 self.problems[f"{past.name}: {error}"] += 1
             else:
@@ -199,22 +152,11 @@ class ForecastScores:
                 said = (0.0, 0.0, 0.0) if one is None else tuple(float(one[column]) for column in columns)
                 of = "cause" if kind == self.by else "rack"
                 nodes = past.nodes if of == "cause" else past.nodes_of(kind, str(name))
-                self.rows.append(self._row(past, of, str(name), origin, hours, said, seen, at, nodes))  # type: ignore[arg-type]
+                self.rows.append(self._row(past, (of, str(name), origin, hours), said, seen, at, nodes))
                 stock: Any = one["stock"] if one is not None else 0 if needs_part(str(name)) else None
                 if of == "cause" and pd.notna(stock):
-                    self.rows.append(
-                        {
-                            "part": "decisions",
-                            "of": "stock",
-                            "system": past.name,
-                            "name": str(name),
-                            "origin": origin,
-                            "horizon": hours,
-                            "predicted": float(stock),
-                            "seen": float(seen),
-                            "score": float(seen > stock),
-                        }
-                    )
+                    row = past.row("decisions", "stock", origin, hours, name=str(name), predicted=float(stock))
+                    self.rows.append(row | {"seen": float(seen), "score": float(seen > stock)})
 
     def _truth(self, past: SystemPast) -> dict[str, dict[str, IntArray]]:
         """Instants of the records of each cause and rack in the complete log."""

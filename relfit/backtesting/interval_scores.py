@@ -13,7 +13,6 @@ from relfit.backtesting.origins import SystemPast
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import RelfitError
 from relfit.base.text import count
-from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration import calibrate
 from relfit.fleet.job_placement import NodeOutages
@@ -32,24 +31,12 @@ _WEEK, _LEAST_WEEKS = 168.0, 4
 
 @dataclass(frozen=True, eq=False)
 class FollowedJob:
-    """A job on fixed nodes: the times in which all of them are up, arrays of shape (times,).
+    """A job on fixed nodes: the times in which all of them are up, arrays of shape (times,)."""
 
-    Attributes
-    ----------
-    hours : ndarray
-        Length of each time.
-    failed : ndarray of bool
-        Whether an outage ended it, instead of the end of observation.
-    restored : ndarray of bool
-        Whether an outage came before it.
-    total : float
-        Hours observed, including those in which the job waited.
-    """
-
-    hours: FloatArray
-    failed: BoolArray
-    restored: BoolArray
-    total: float
+    hours: FloatArray  # length of each time
+    failed: BoolArray  # whether an outage ended it, instead of the end of observation
+    restored: BoolArray  # whether an outage came before it
+    total: float  # hours observed, including those in which the job waited
 
     @property
     def between(self) -> float:
@@ -57,16 +44,7 @@ class FollowedJob:
         return float(self.hours.sum()) / n if (n := int(self.failed.sum())) else float("inf")
 
     def lost(self, every: FloatArray, save: float, restore: float) -> FloatArray:
-        """Share of time lost for each of `every`, hours of work between two saves.
-
-        Examples
-        --------
-        Up for 10 hours, down for 2, up for 8 to the end; a save after every 3 hours of work takes 1, a restore 1:
-
-        >>> run = run_of(np.array([10.0]), np.array([12.0]), 0.0, 20.0)
-        >>> run.lost(np.array([3.0]), 1.0, 1.0).round(2).tolist()
-        [0.4]
-        """
+        """Share of time lost for each of `every`, hours of work between two saves."""
         usable = np.maximum(self.hours - restore * self.restored, 0.0)
         segment = np.asarray(every)[:, None] + save
         saved = np.floor(usable / segment * (1.0 + 1e-12))
@@ -76,14 +54,7 @@ class FollowedJob:
 
 
 def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> FollowedJob:
-    """A job from `first` to `last` (hours), from the outages of its nodes; it runs while all of them are up.
-
-    Examples
-    --------
-    >>> run = run_of(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.5, 9.0]), 0.0, 10.0)
-    >>> run.hours.tolist(), run.failed.tolist(), run.restored.tolist()
-    ([1.0, 6.0, 1.0], [True, True, False], [False, True, True])
-    """
+    """A job from `first` to `last` (hours), from the outages of its nodes; it runs while all of them are up."""
     inside = (start < last) & ((end > first) | (start >= first))
     order = np.argsort(start[inside], kind="stable")
     start, end = start[inside][order], np.minimum(end[inside][order], last)
@@ -99,17 +70,13 @@ def run_of(start: FloatArray, end: FloatArray, first: float, last: float) -> Fol
 def _runs(nodes: NodeOutages, size: int, first: float, last: float, members: IntArray) -> list[FollowedJob]:
     """Jobs on consecutive nodes of `members`, evenly spaced."""
     runs = []
-    begins = np.unique(
-        np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size)).round().astype(np.int64)
-    )
-    for begin in begins:
+    places = np.linspace(0, members.size - size, max(_PLACES[0], _PLACES[1] // size))
+    for begin in np.unique(places.round().astype(np.int64)):
         mine = np.zeros(nodes.labels.size, bool)
         mine[members[begin : begin + size]] = True
         rows = mine[nodes.node]
-        start, end = (
-            np.concatenate([own[rows], of_system])
-            for own, of_system in ((nodes.start, nodes.whole_start), (nodes.end, nodes.whole_end))
-        )
+        start = np.concatenate([nodes.start[rows], nodes.whole_start])
+        end = np.concatenate([nodes.end[rows], nodes.whole_end])
         runs.append(run_of(start, end, first, last))
     return runs
 
@@ -117,26 +84,10 @@ def _runs(nodes: NodeOutages, size: int, first: float, last: float, members: Int
 def lost_lately(
     nodes: NodeOutages, until: float, size: int, every: float, checkpoint: Checkpoint, level: float
 ) -> tuple[float, float, float]:
-    """Share of time that jobs with checkpoints lost in the last 90 days, between limits from its weeks.
+    """Low, mean and high share of time that jobs of `size` nodes lost in the last 90 days, with limits from its weeks.
 
-    Parameters
-    ----------
-    nodes : NodeOutages
-    until : float
-        End of observation, hours.
-    size : int
-        Nodes of a job.
-    every : float
-        Hours of work between two saves.
-    checkpoint : Checkpoint
-        Time of saves and restores.
-    level : float
-        Level of the limits, which take weeks as independent.
-
-    Returns
-    -------
-    low, mean, high : float
-        NaN without four weeks, or fewer nodes observed in them than the job needs.
+    A save comes after `every` hours of work; observation ends at `until` (hours). Limits take weeks as independent. NaN
+    without four weeks, or with fewer nodes observed in them than the job needs.
     """
     weeks = int(min(24.0 * AHEAD, until - float(nodes.entered.min())) // _WEEK)
     first = until - weeks * _WEEK
@@ -166,32 +117,24 @@ class IntervalScores:
     seed: int
     problems: Counter[str] = field(default_factory=Counter, init=False)
 
-    @property
-    def zero(self) -> int:
-        """The start of the log, nanoseconds."""
-        return self.past.log.window.start.as_unit("ns").value
-
     def rows(self, origin: int, part: FailureLog, model: FleetModel) -> list[dict[str, Any]]:
         """Rows of one origin by size of the job, from the log until then (`part`) and its model."""
         if not self.past.lasts(origin, 24.0 * AHEAD):
             return []
-        now = (origin - self.zero) / NANOSECONDS_PER_HOUR
+        now = self.past.hours(origin)
         until = now + 24.0 * AHEAD
         members = np.flatnonzero((self.nodes.entered <= now) & (self.nodes.left >= until))
         sizes = [size for size in self.sizes if size <= members.size]
         if not sizes:
             return []
         params = calibrate(part, model=model, parts=("mtbf", "mttr"), level=self.level)
-        rows = []
+        rows, options = [], {"n_draws": _DRAWS, "rng": self.seed}
         for size in sizes:
             try:
-                plan = plan_checkpoints(
-                    params, self.checkpoint, nodes=size, n_draws=_DRAWS, level=self.level, rng=self.seed
-                )
+                plan = plan_checkpoints(params, self.checkpoint, nodes=size, level=self.level, **options)
             except RelfitError as error:
-                self.problems[
-                    f"no checkpoint interval for {count(size, 'node')} of system {self.past.name}: {error}"
-                ] += 1
+                of = f"{count(size, 'node')} of system {self.past.name}"
+                self.problems[f"no checkpoint interval for {of}: {error}"] += 1
                 continue
             costs = self.checkpoint.save, self.checkpoint.restore
             before = _runs(self.nodes, size, max(now - 24.0 * _LATELY, 0.0), now, members)
@@ -203,24 +146,8 @@ class IntervalScores:
             lost = np.mean([run.lost(every, *costs) for run in ahead], axis=0)
             best = int(lost.argmin())
             low, high = plan.waste_limits
-            rows.append(
-                {
-                    "part": "decisions",
-                    "of": "checkpoints",
-                    "system": self.past.name,
-                    "size": size,
-                    "origin": origin,
-                    "horizon": 24.0 * AHEAD,
-                    "predicted": plan.waste,
-                    "low": low,
-                    "high": high,
-                    "seen": lost[-2],
-                    "score": lost[-2],
-                    "every": plan.checkpoint_every,
-                    "count_1": young,
-                    "score_1": lost[-1],
-                    "count_2": every[best],
-                    "score_2": lost[best],
-                }
-            )
+            row = self.past.row("decisions", "checkpoints", origin, 24.0 * AHEAD, size=size)
+            row |= {"predicted": plan.waste, "low": low, "high": high, "seen": lost[-2], "score": lost[-2]}
+            row |= {"every": plan.checkpoint_every, "count_1": young, "score_1": lost[-1]}
+            rows.append(row | {"count_2": every[best], "score_2": lost[best]})
         return rows

@@ -9,7 +9,6 @@ import numpy as np
 
 from relfit.backtesting.origins import SystemPast
 from relfit.base.arrays import FloatArray
-from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.job_placement import NodeOutages
 from relfit.fleet.job_shares import TRIALS, interrupted_shares, side_by_side
@@ -25,20 +24,7 @@ _FEWEST = 30  # days with such jobs that are needed
 class JobScores:
     """Shares of all possible jobs of one system that an outage interrupts, by the day on which they start.
 
-    Each start counts as many jobs as fit on the system at once.
-
-    Parameters
-    ----------
-    past : SystemPast
-    nodes : NodeOutages
-        Of the complete log.
-    sizes : tuple of int
-        Nodes of the jobs.
-    lengths : tuple of float
-        Hours.
-    level : float
-        Level of the intervals.
-    seed : int
+    Each start counts as many jobs as fit on the system at once. `nodes` are those of the complete log, `lengths` hours.
     """
 
     def __init__(
@@ -52,9 +38,8 @@ class JobScores:
     ) -> None:
         self.past, self.sizes, self.lengths, self.level = past, sizes, lengths, level
         steps, rng = past.steps, np.random.default_rng(seed)
-        zero = past.log.window.start.as_unit("ns").value
         a_day = float(np.clip(_CELLS / max(nodes.labels.size * steps.size, 1), 0.25, _A_DAY))
-        first, last = ((int(edge) - zero) / NANOSECONDS_PER_HOUR for edge in steps.edges[[0, -1]])
+        first, last = (past.hours(int(edge)) for edge in steps.edges[[0, -1]])
         starts = np.arange(first, last, 24.0 / a_day)
         starts = starts + rng.uniform(0.0, 24.0 / a_day, starts.size)
         starts = starts[(starts >= 0.0) & (starts <= past.log.window.hours - max(lengths))]
@@ -75,23 +60,21 @@ class JobScores:
 
     def counted(self, i: int, j: int, origin: int) -> float:
         """Share of the jobs of the last 180 days without interruption."""
-        met, jobs = (values[-_LATELY:].sum() for values in self.before(i, j, origin))
-        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+        return _uninterrupted(*(values[-_LATELY:] for values in self.before(i, j, origin)))
 
     def seen(self, i: int, j: int, origin: int) -> float:
         """Share of the jobs of the next 90 days without interruption."""
         day = self.past.day(origin)
-        met, jobs = (values[i, j, day : day + round(JOB_HORIZON / 24.0)].sum() for values in (self.met, self.jobs))
-        return float(1.0 - met / jobs) if jobs > 0.0 else float("nan")
+        days = slice(day, day + round(JOB_HORIZON / 24.0))
+        return _uninterrupted(self.met[i, j, days], self.jobs[i, j, days])
 
     def by_counts(self, i: int, j: int, origin: int) -> tuple[float, float, float] | None:
         """Prediction and limits from past daily shares, without a model of the fleet; None with too few days."""
         met, jobs = self.before(i, j, origin)
         if (jobs > 0.0).sum() < _FEWEST:
             return None
-        comes = mix(
-            levels_of(met, jobs), met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True, trials=TRIALS * self.beside[i]
-        )
+        levels, trials = levels_of(met, jobs), TRIALS * self.beside[i]
+        comes = mix(levels, met, jobs, JOB_HORIZON / 24.0, 1.0, shares=True, trials=trials)
         tail = 0.5 - self.level / 2.0
         return 1.0 - comes.expected, 1.0 - comes.quantile(1.0 - tail), 1.0 - comes.quantile(tail)
 
@@ -109,35 +92,25 @@ class JobScores:
             said = answer(i, j)
             if said is None:
                 continue
-            rows.append(
-                {
-                    "part": "jobs",
-                    "of": "job",
-                    "system": self.past.name,
-                    "size": self.sizes[i],
-                    "length": self.lengths[j],
-                    "origin": origin,
-                    "horizon": JOB_HORIZON,
-                    "predicted": said[0],
-                    "low": said[1],
-                    "high": said[2],
-                    "seen": seen,
-                    "score": abs(said[0] - seen),
-                    "count_1": before,
-                    "score_1": abs(before - seen),
-                }
-            )
+            row = self.past.row("jobs", "job", origin, JOB_HORIZON, size=self.sizes[i], length=self.lengths[j])
+            row |= dict(zip(("predicted", "low", "high"), said, strict=True))
+            row |= {"seen": seen, "score": abs(said[0] - seen), "count_1": before, "score_1": abs(before - seen)}
+            rows.append(row)
         return rows
 
     def by_model(self, model: FleetModel) -> Callable[[int, int], tuple[float, float, float] | None]:
         """Predictions by a model of the fleet."""
 
         def answer(i: int, j: int) -> tuple[float, float, float] | None:
-            if self.sizes[i] > len(model.places.nodes):
+            size, length = self.sizes[i], self.lengths[j]
+            if size > len(model.places.nodes):
                 return None
-            one = model.interval(
-                "reliability", self.lengths[j], size=self.sizes[i], placement="packed", level=self.level
-            )
+            one = model.interval("reliability", length, size=size, placement="packed", level=self.level)
             return float(one.estimate), float(one.low), float(one.high)
 
         return answer
+
+
+def _uninterrupted(met: FloatArray, jobs: FloatArray) -> float:
+    """Share of jobs without interruption, from those interrupted and all of them by day."""
+    return float(1.0 - met.sum() / jobs.sum()) if jobs.sum() > 0.0 else float("nan")

@@ -14,17 +14,12 @@ from relfit.fleet import FleetModel
 from relfit.log.outages import outages_of
 
 FIRST = 0.05  # of the nodes
-_NEXT, _DRAINED = 30, 90  # days
+_KINDS = (("nodes", "ranking", 30), ("nodes", "first", 30), ("decisions", "drain", 90))  # days ahead
 _PAST = (365, 90)  # days of the counts
 
 
 class NodeScores:
-    """Failures of the nodes of one system.
-
-    Parameters
-    ----------
-    past : SystemPast
-    """
+    """Failures of the nodes of one system."""
 
     def __init__(self, past: SystemPast) -> None:
         outages = outages_of(past.log)
@@ -45,12 +40,7 @@ class NodeScores:
             return []
         counts = [self.failures(origin - days * DAY, origin, nodes) for days in _PAST]
         rows = []
-        common = {"part": "nodes", "system": self.past.name, "origin": origin}
-        for of, days, part in (
-            ("ranking", _NEXT, "nodes"),
-            ("first", _NEXT, "nodes"),
-            ("drain", _DRAINED, "decisions"),
-        ):
+        for part, of, days in _KINDS:
             if not self.past.lasts(origin, 24.0 * days):
                 continue
             following = self.failures(origin, origin + days * DAY, nodes)
@@ -60,7 +50,7 @@ class NodeScores:
                 scores = [first_share(rank, following, FIRST) for rank in (rates, *counts)]
             if np.isnan(scores).any():
                 continue
-            row = {**common, "part": part, "of": of, "horizon": 24.0 * days, "score": scores[0]}
+            row = self.past.row(part, of, origin, 24.0 * days, score=scores[0])
             row |= {f"score_{i}": score for i, score in enumerate(scores[1:], 1)}
             if of != "ranking":
                 row |= {"predicted": first_share(rates, rates, FIRST), "seen": scores[0]}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.backtesting.node_numbers import NodeNumbers
+from relfit.backtesting.origins import NodeNumbers
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.fleet.prediction import Prediction
 
@@ -17,27 +17,12 @@ _FAR = 7.0  # standard deviations beyond the mean that are evaluated
 
 
 def interval_score(low: float, high: float, seen: float, level: float) -> float:
-    """Width of an interval, plus 2 / (1 - level) times the distance of an outcome outside (Gneiting and Raftery 2007).
-
-    Examples
-    --------
-    >>> interval_score(2.0, 8.0, 5.0, 0.9), round(interval_score(2.0, 8.0, 9.0, 0.9), 6)
-    (6.0, 26.0)
-    """
+    """Width of an interval, plus 2 / (1 - level) times how far it misses the outcome (Gneiting and Raftery 2007)."""
     return high - low + 2.0 / (1.0 - level) * max(low - seen, seen - high, 0.0)
 
 
 def continuous_ranked(mixture: Prediction, seen: float) -> float:
-    """Continuous ranked probability score: the integrated squared distance of a predicted count's cdf to the outcome.
-
-    Examples
-    --------
-    A count of 2 with Poisson mean 1, by the sum over k of (P(N <= k) - [k >= 2])**2:
-
-    >>> from relfit.fleet.prediction import distribution_of_counts
-    >>> round(continuous_ranked(distribution_of_counts(1.0, 1.0), 2.0), 3)
-    0.683
-    """
+    """Continuous ranked probability score: the integrated squared distance of the cdf to that of the outcome."""
     square = float(mixture.weight @ (mixture.variance + mixture.mean**2))
     most = max(mixture.expected + _FAR * np.sqrt(square - mixture.expected**2), seen) + 3.0
     step = max(np.ceil(most / _POINTS), 1.0)
@@ -52,29 +37,10 @@ def continuous_ranked(mixture: Prediction, seen: float) -> float:
 def counted(
     at: IntArray, begin: int, origin: int, horizon: int, windows: int, nodes: NodeNumbers | None = None
 ) -> tuple[float, float]:
-    """Mean and variance of the counts in the last windows before an origin.
+    """Mean and variance of the counts in the last windows before an origin; all times have one unit.
 
     Before the first complete window the mean is scaled from all of the past, and the variance equals it. Where the
     number of nodes changed, each count is scaled to those at the origin.
-
-    Parameters
-    ----------
-    at : ndarray of int
-        Instants, rising; all times have the same unit, such as nanoseconds.
-    begin, origin : int
-        Start of observation, and the origin.
-    horizon : int
-        Length of a window.
-    windows : int
-        Number of windows, at most.
-    nodes : NodeNumbers, optional
-        When nodes came and went.
-
-    Examples
-    --------
-    >>> mean, variance = counted(np.array([1, 2, 3, 12, 25]), 0, 30, 10, 3)
-    >>> round(mean, 3), round(variance, 3)
-    (1.667, 1.333)
     """
     number = min(windows, (origin - begin) // horizon)
     if number < 1:
@@ -91,13 +57,7 @@ def counted(
 
 
 def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:
-    """Probability that a node that failed ranks above one that did not; ties count half.
-
-    Examples
-    --------
-    >>> area_under_curve(np.array([3.0, 1.0, 1.0]), np.array([True, True, False]))
-    0.75
-    """
+    """Probability that a node that failed ranks above one that did not; ties count half."""
     yes = int(failed.sum())
     if yes in (0, failed.size):
         return float("nan")
@@ -106,13 +66,7 @@ def area_under_curve(rank_by: FloatArray, failed: BoolArray) -> float:
 
 
 def first_share(rank_by: FloatArray, number: FloatArray, share: float) -> float:
-    """Share of a total on the nodes ranked first; nodes tied at the border count in part.
-
-    Examples
-    --------
-    >>> first_share(np.array([5.0, 1.0, 1.0, 1.0]), np.array([2.0, 6.0, 0.0, 0.0]), 0.5)
-    0.5
-    """
+    """Share of a total on the nodes ranked first; nodes tied at the border count in part."""
     places = max(round(share * rank_by.size), 1)
     border = np.sort(rank_by)[-places]
     above, tied = rank_by > border, rank_by == border
@@ -121,14 +75,7 @@ def first_share(rank_by: FloatArray, number: FloatArray, share: float) -> float:
 
 
 def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> FloatArray:
-    """How often each origin is drawn in resampled blocks of neighbours, shape (size, origins); blocks wrap around.
-
-    Examples
-    --------
-    >>> weights = resampled(12, 3, 5, np.random.default_rng(1))
-    >>> weights.sum(axis=1).tolist()
-    [12.0, 12.0, 12.0, 12.0, 12.0]
-    """
+    """How often each origin is drawn in resampled blocks of neighbours, shape (size, origins); blocks wrap around."""
     block = min(max(block, 1), origins)
     number = -(-origins // block)
     first = rng.integers(0, origins, (size, number))
@@ -139,14 +86,7 @@ def resampled(origins: int, block: int, size: int, rng: np.random.Generator) -> 
 
 
 def share_limits(share: float, size: float, level: float) -> tuple[float, float]:
-    """Confidence interval of a share among `size` independent observations (Clopper and Pearson 1934).
-
-    Examples
-    --------
-    >>> low, high = share_limits(0.9, 50, 0.95)
-    >>> round(low, 3), round(high, 3)
-    (0.782, 0.967)
-    """
+    """Confidence interval of a share among `size` independent observations (Clopper and Pearson 1934)."""
     yes, tail = share * size, 0.5 - level / 2.0
     low = float(special.betaincinv(yes, size - yes + 1.0, tail)) if yes > 0.0 else 0.0
     return low, float(special.betaincinv(yes + 1.0, size - yes, 1.0 - tail)) if yes < size else 1.0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
-from relfit.backtesting.node_numbers import NodeNumbers
+from relfit.backtesting.origins import NodeNumbers
 from relfit.backtesting.prediction_scores import counted
 from tests.factories import make_log
 

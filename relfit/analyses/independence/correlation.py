@@ -1,10 +1,7 @@
 """Whether the i-th times to failure of two nodes rise and fall together, for every pair of nodes at once.
 
-Two nodes share the first ``min(n_i, n_j)`` times to failure (TTFs).
-
-References
-----------
-Reliability-aware allocation, section 3.5: classes of Table 3.4, histogram of Figure 3.3.
+Two nodes share the first ``min(n_i, n_j)`` times to failure (TTFs). Classes and histogram are those of Table 3.4 and
+Figure 3.3 of Reliability-aware allocation, section 3.5.
 """
 
 from __future__ import annotations
@@ -244,12 +241,7 @@ class Correlations(Result):
 
 
 def correlations(
-    series: LifeData,
-    method: str = "spearman",
-    *,
-    most: int | None = None,
-    n_resamples: int = 0,
-    rng: Seed = 0,
+    series: LifeData, method: str = "spearman", *, most: int | None = None, n_resamples: int = 0, rng: Seed = 0
 ) -> Correlations:
     """Correlation of the i-th TTFs of every pair of nodes.
 

@@ -16,15 +16,12 @@ _CHUNK = 40_000_000  # signs of pairs of values that Kendall's coefficient holds
 
 @dataclass(frozen=True, eq=False)
 class PreparedSeries:
-    """Series of at least three values by falling length, as rows padded with NaN.
-
-    ``node`` are their positions among all groups, ``constant`` marks series whose values are all equal.
-    """
+    """Series of at least three values by falling length, as rows padded with NaN."""
 
     values: FloatArray
     lengths: IntArray
-    node: IntArray
-    constant: npt.NDArray[np.bool_]
+    node: IntArray  # their positions among all groups
+    constant: npt.NDArray[np.bool_]  # values are all equal
     tied: bool
 
     def blocks(self) -> Iterator[tuple[int, int, int, slice]]:

@@ -1,9 +1,4 @@
-"""Durbin-Watson of the times between failures of the first k nodes pooled.
-
-References
-----------
-Reliability-aware allocation, Figure 3.5.
-"""
+"""Durbin-Watson of the times between failures of the first k nodes (Reliability-aware allocation, Figure 3.5)."""
 
 from __future__ import annotations
 
@@ -116,11 +111,7 @@ class PooledTests(Result):
 
 
 def pooled_tests(
-    failures: NodeSeries,
-    nodes: npt.ArrayLike | None = None,
-    *,
-    n_resamples: int = 0,
-    rng: Seed = 0,
+    failures: NodeSeries, nodes: npt.ArrayLike | None = None, *, n_resamples: int = 0, rng: Seed = 0
 ) -> PooledTests:
     """Durbin-Watson of the failures of the first k nodes, pooled, sorted and differenced, for every k.
 

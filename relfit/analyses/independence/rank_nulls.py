@@ -1,8 +1,7 @@
 """How Spearman's, Kendall's and Pearson's coefficients of two independent series of a given length are distributed.
 
-Spearman: exact up to 12 values (all permutations, counted by dynamic programming over subsets), Student's t beyond.
-Kendall: exact up to 60 values (numbers of inversions), normal beyond. Pearson: Student's t, which is exact for normal
-values and an approximation for others. Ties are not in these distributions.
+Exact for Spearman up to 12 values and for Kendall up to 60 (numbers of inversions), which is normal beyond. Student's t
+otherwise: exact for Pearson's of normal values. Ties are not in these distributions.
 """
 
 from __future__ import annotations

@@ -23,9 +23,8 @@ def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = 
     """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
 
     Without `reach` they are rotated over the node's time of observation: the rate becomes constant; a unit that left
-    with its only failure, whose observation says when that was, fails at a random instant of the observation of all
-    nodes. With `reach` (hours) they move by at most that and are reflected at its ends: the rate over the calendar
-    stays.
+    with its only failure fails at a random instant of the observation of all nodes. With `reach` (hours) they move by
+    at most that and are reflected at its ends: the rate over the calendar stays.
     """
     length = np.maximum(failures.left - failures.entered, 1)
     most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)
@@ -80,11 +79,7 @@ def resampled_p(observed: float, drawn: FloatArray) -> float:
 
 
 def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
-    """Size of each test such that all together have family-wise error `alpha` (Holm 1979).
-
-    The smallest p-value is tested at alpha over their number, the next at alpha over one less, and all after the first
-    that is not rejected at the size of that one. NaN is no test.
-    """
+    """Size of each test such that all together have family-wise error `alpha` (Holm 1979); NaN is no test."""
     out = np.full(p.size, alpha)
     questions = int(np.isfinite(p).sum())
     for rank, i in enumerate(np.argsort(p)[:questions]):
@@ -96,10 +91,7 @@ def shared_alpha(p: FloatArray, alpha: float) -> FloatArray:
 
 
 def steady_series(failures: NodeSeries) -> LifeData:
-    """Times between the failures of each node on a clock on which the fleet's rate is constant over the calendar.
-
-    The time before the first failure is left out: how long it had already run is not known.
-    """
+    """Times between the failures of each node, but the first, on a clock on which the fleet's rate is constant."""
     span, events = failures.span / NANOSECONDS_PER_HOUR, failures.once().times
     bins = int(max(min(span // CALENDAR, events.size // _LEAST_IN_BIN), 1))
     edges = np.linspace(0.0, failures.span, bins + 1)

@@ -1,11 +1,8 @@
 """Whether a time to failure depends on those before it: Durbin-Watson, Ljung-Box and runs tests of every node at once.
 
-The p-value by shuffling is Besag and Clifford's (1991): shuffles are drawn until 50 of them reach the observed
-statistic, or the most allowed; it is exact for exchangeable values, whatever their distribution.
-
-References
-----------
-Reliability-aware allocation, section 3.6, Figure 3.4; Figure 3.5 is in `relfit.analyses.independence.pooled`.
+As in Reliability-aware allocation, section 3.6, Figure 3.4. The p-value by shuffling is Besag and Clifford's (1991):
+shuffles are drawn until 50 of them reach the observed statistic, or the most allowed; it is exact for exchangeable
+values, whatever their distribution.
 """
 
 from __future__ import annotations

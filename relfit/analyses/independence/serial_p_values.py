@@ -15,10 +15,7 @@ _BLOCK = 4096
 
 
 def runs_above_median(series: LifeData, usable: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Runs, their standardised number and two-sided p-value, shape (groups,) each; NaN for series that are not usable.
-
-    Values equal to the median count as above it, as statsmodels has it.
-    """
+    """Runs, their standardised number and p-value by group; values equal to the median count as above it."""
     groups, code, sizes = series.n_groups, series.group_codes(), series.sizes
     # halves, so that the median of two huge values does not overflow
     median = 2.0 * pd.Series(0.5 * series.durations).groupby(code).transform("median").to_numpy()
@@ -80,9 +77,8 @@ def _run_probabilities(n1: IntArray, n2: IntArray) -> FloatArray:
 def durbin_watson_p(statistic: npt.ArrayLike, sizes: npt.ArrayLike, fourth: npt.ArrayLike) -> FloatArray:
     """Two-sided p-values of Durbin-Watson statistics of series about their means; no normal values are needed.
 
-    The distribution over all orders of the values is taken as the symmetric beta between the smallest and the largest
-    statistic possible, with the exact variance. `fourth` is the sum of the fourth powers of the deviations from the
-    mean over the square of the sum of their squares.
+    The distribution over all orders of the values is taken as the symmetric beta with the exact variance. `fourth` is
+    the sum of the fourth powers of the deviations from the mean over the square of the sum of their squares.
     """
     d, n = np.broadcast_arrays(np.asarray(statistic, np.float64), np.asarray(sizes, np.int64))
     edge = 2.0 * np.cos(np.pi / n)

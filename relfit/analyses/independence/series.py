@@ -68,11 +68,9 @@ class NodeSeries(Ragged):
     def take(self, positions: IntArray) -> NodeSeries:
         """The nodes at these positions, in this order."""
         rows, offsets = self.rows_of(positions), offsets_of(self.sizes[positions])
-        entered, left = self.entered[positions], self.left[positions]
+        watched = self.groups[positions], self.entered[positions], self.left[positions]
         incident = None if self.incident is None else self.incident[rows]
-        return NodeSeries(
-            self.times[rows], offsets, self.groups[positions], entered, left, self.span, self.step, incident
-        )
+        return NodeSeries(self.times[rows], offsets, *watched, self.span, self.step, incident)
 
     @property
     def at_once(self) -> float:

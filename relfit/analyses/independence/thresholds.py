@@ -54,13 +54,7 @@ def held_to(alpha: float, part: T) -> T:
 
 
 def compared(p: float, alpha: float) -> str:
-    """A p-value as text; one that looks small and is not significant, with the size of the test.
-
-    Examples
-    --------
-    >>> compared(0.017, 0.01), compared(0.4, 0.01), compared(0.004, 0.01)
-    ('p = 0.017, above 0.01', 'p = 0.4', 'p = 0.004')
-    """
+    """A p-value as text; one that looks small and is not significant, with the size of the test."""
     return f"{p_value(p)}, above {alpha:.3g}" if alpha < p <= _SMALL else p_value(p)
 
 

@@ -25,6 +25,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import Outages, node_values, outages_of, system_outages_of
 from relfit.log.tables import made_once
 
+_Hours = tuple[FloatArray, FloatArray, FloatArray]
 _ENOUGH = 5  # periods of one node from which their spread is taken; with fewer they count as exponential
 
 
@@ -73,12 +74,12 @@ def availability(log: FailureLog, per: str = "system", *, level: float = 0.95) -
     def by_node(values: npt.ArrayLike) -> IntArray:
         return per_group(values, down.node, down.entered.size).astype(np.int64)
 
-    own, common, watched = down.lost(down.left)
+    own, common, watched = lost = down.lost(down.left)
     number, begun, unended = down.of_system
     # squared relative error of each node's share of time down, from the spread of its periods up and down
     spread, periods = _spread(down.node, down.start, down.end, down.entered.size), by_node(np.ones(down.node.size))
     of_one = np.where(periods > 1, spread / np.maximum(periods, 1), np.nan)
-    operational, low, high = _limits(own, common, watched, down, number, level, of_one)
+    operational, low, high = _limits(lost, down, number, level, of_one)
     node_hours, down_hours = by_group(watched), by_group(own + common)
     unknown, outages = by_group(by_node(~down.known) + unended), by_group(periods + number)
     nodes = by_group(np.ones(watched.size)).astype(np.int64)
@@ -137,7 +138,7 @@ def availability_over_time(
         own, common, watched = (np.maximum(b - a, 0.0) for a, b in zip(before, until, strict=True))
         own[own < 1e-9], common[common < 1e-9] = 0.0, 0.0
         number = down.system.between(at[i], at[i + 1])[down.member]
-        value[:, i], low[:, i], high[:, i] = _limits(own, common, watched, down, number, level)
+        value[:, i], low[:, i], high[:, i] = _limits((own, common, watched), down, number, level)
         node_hours[:, i] = per_group(watched[member], down.group[member], size)
         down_hours[:, i] = per_group((own + common)[member], down.group[member], size)
         before = until
@@ -202,7 +203,7 @@ class _DownTimes:
         """Hours that its system was down before each outage."""
         return self.system.until(self.member[self.node], self.start)
 
-    def lost(self, until: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def lost(self, until: IntArray) -> _Hours:
         """Hours of each node until an instant of its own: down alone, down with its whole system, watched."""
         at = np.clip(until, self.entered, self.left)
         of = self.member[self.node]
@@ -264,17 +265,11 @@ def _down_times(log: FailureLog, per: str) -> _DownTimes:
 
 
 def _limits(
-    own: FloatArray,
-    common: FloatArray,
-    watched: FloatArray,
-    down: _DownTimes,
-    number: IntArray,
-    level: float,
-    of_one: FloatArray | None = None,
+    lost: _Hours, down: _DownTimes, number: IntArray, level: float, of_one: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Share of time up of each group and its interval on the logit scale, by scatter over nodes (`of_one`: periods)."""
     size, member = len(down.groups), down.group >= 0
-    code, own, common, watched = down.group[member], own[member], common[member], watched[member]
+    code, own, common, watched = down.group[member], *(hours[member] for hours in lost)
     nodes, hours = per_group(watched > 0.0, code, size), per_group(watched, code, size)
     with np.errstate(all="ignore"):
         alone, together = (np.where(hours > 0.0, per_group(x, code, size) / hours, np.nan) for x in (own, common))

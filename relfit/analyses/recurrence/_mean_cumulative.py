@@ -177,8 +177,8 @@ def _steps(
 ) -> None:
     """Mean cumulative function at every step and its robust variance, for the groups first..last.
 
-    The residual of a history is its weighted events less what the mean would have given it while it was watched. Sums
-    of the residuals and of their squares are carried along, so that the work grows with the events.
+    Sums of the residuals of histories (weighted events less what the mean would have given) and of their squares are
+    carried along, so that the work grows with the events.
     """
     by_begin, by_end, begin, end = order[0], order[1], watched[0], watched[1]
     earned, base = np.zeros(begin.size), np.zeros(begin.size)  # weighted events of each history, the drift as it came

@@ -235,11 +235,9 @@ class EventHistories(Result, Ragged):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per history: its keys, events, beginning and end of observation in hours, and the flags."""
-        frame = key_columns(self.groups)
-        frame["events"] = self.sizes
-        frame["begin_hours"], frame["end_hours"] = self.begin, self.end
-        frame["left_open"], frame["opening"] = self.left_open, self.opening
-        return frame
+        flags = {"left_open": self.left_open, "opening": self.opening}
+        watched = {"begin_hours": self.begin, "end_hours": self.end, **flags}
+        return key_columns(self.groups).assign(events=self.sizes, **watched)
 
     def __len__(self) -> int:
         return self.n_histories

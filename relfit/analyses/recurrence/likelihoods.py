@@ -18,10 +18,7 @@ from relfit.base.numeric.ragged import Ragged, offsets_of, per_group, sums
 
 @dataclass(frozen=True)
 class GroupedHistories(Ragged):
-    """Histories sorted by group, with the times of each group in units of its latest end.
-
-    ``histories`` are in the order of groups; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``.
-    """
+    """Histories sorted by group; group ``j`` owns those at ``offsets[j]:offsets[j + 1]``."""
 
     histories: EventHistories
     offsets: IntArray
@@ -99,7 +96,18 @@ _INTENSITIES = {
 }
 
 
-class Poisson:
+class _Process:
+    """A process in some groups of copies; a subclass gives its log-likelihood."""
+
+    copies: GroupedHistories
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return self.copies.n_groups
+
+
+class Poisson(_Process):
     """A Poisson process of ``power_law`` or ``log_linear`` intensity, on a clock in units of the latest end."""
 
     def __init__(self, copies: GroupedHistories, model: str) -> None:
@@ -110,11 +118,6 @@ class Poisson:
         with np.errstate(divide="ignore"):
             terms = self._intensity.term(copies.histories.times / self.latest[copies.event_codes])
             self.total = copies.per_group(terms)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.copies.n_groups
 
     def take(self, positions: IntArray) -> Poisson:
         """The same for some of the groups."""
@@ -141,11 +144,10 @@ class Poisson:
             return np.stack([np.log(self.events / self._exposure(second[None])[0]), second], axis=1)
 
 
-class Renewal:
+class Renewal(_Process):
     """Weibull gaps; free coordinates ``log shape, log scale``.
 
-    The gap before the first event of a left-open history began at an unknown time: it has the distribution that such
-    gaps have in a process that has run for long.
+    The gap before the first event of a left-open history is one of a process that has run for long.
     """
 
     def __init__(self, copies: GroupedHistories) -> None:
@@ -166,11 +168,6 @@ class Renewal:
         self.times = (log, of_event, histories.offsets[copies.offsets]), (np.log(tail[tails]), codes[tails], ends)
         self.count, self.open = (per_group(some, of_event, size) for some in (regular, ~regular))
         self.sum_log = np.bincount(of_event[regular], log[regular], minlength=size)
-
-    @property
-    def n_groups(self) -> int:
-        """Number of groups."""
-        return self.copies.n_groups
 
     def take(self, positions: IntArray) -> Renewal:
         """The same for some of the groups."""

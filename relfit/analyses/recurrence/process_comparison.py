@@ -70,16 +70,11 @@ class ProcessComparison(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per group and model."""
         tables = []
-        for i, model in enumerate(self.models):
-            frame = key_columns(self.groups)
-            fitted = self.fits[model]
-            frame["model"], frame["status"] = model, fitted.status
-            frame["parameters"], frame["loglik"] = len(MODELS[model]), fitted.loglik
-            frame["aic"], frame["delta"], frame["weight"] = self.aic[:, i], self.delta[:, i], self.weight[:, i]
-            frame["best"] = self.best == model
-            tables.append(frame)
-        rows = pd.concat(tables)
-        return rows.sort_index(kind="stable").reset_index(drop=True)
+        for i, (model, fitted) in enumerate(self.fits.items()):
+            frame = key_columns(self.groups).assign(model=model, status=fitted.status, parameters=len(MODELS[model]))
+            compared = {"aic": self.aic[:, i], "delta": self.delta[:, i], "weight": self.weight[:, i]}
+            tables.append(frame.assign(loglik=fitted.loglik, **compared, best=self.best == model))
+        return pd.concat(tables).sort_index(kind="stable").reset_index(drop=True)
 
 
 def compare_processes(

@@ -199,15 +199,11 @@ class ProcessFit(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, hours, status, parameters (of hours), log-likelihood and AIC."""
-        frame = key_columns(self.groups).assign(model=self.model)
-        for name in ("copies", "events", "hours", "status"):
-            frame[name] = getattr(self, name)
+        columns = {name: getattr(self, name) for name in ("copies", "events", "hours", "status")}
+        ends = {"": self.estimates, "_se": self.standard_errors, "_low": self.low, "_high": self.high}
         for i, name in enumerate(self.parameters):
-            frame[name] = self.estimates[:, i]
-            frame[f"{name}_se"] = self.standard_errors[:, i]
-            frame[f"{name}_low"], frame[f"{name}_high"] = self.low[:, i], self.high[:, i]
-        frame["loglik"], frame["aic"] = self.loglik, self.aic
-        return frame
+            columns |= {f"{name}{end}": values[:, i] for end, values in ends.items()}
+        return key_columns(self.groups).assign(model=self.model, **columns, loglik=self.loglik, aic=self.aic)
 
 
 def fit_process(

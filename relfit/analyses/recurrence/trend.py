@@ -1,31 +1,19 @@
 """Tests of trend for every repairable system of a batch and pooled over many: does the rate of failures change?
 
 Laplace and MIL-HDBK-189 test for a Poisson process of constant rate, Lewis-Robinson and Mann for any renewal process
-(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts, or in good and bad weeks, are neither: the
-conclusion on a rate rests on a line through the counts of twelve parts of the observation, compared with their own
-scatter.
+(Ascher and Feingold 1984; Kvaloy and Lindqvist 1998). Failures in bursts are neither: the conclusion on a rate rests on
+a line through the counts of twelve parts of the observation.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.analyses.recurrence import trend_statistics as statistics
 from relfit.analyses.recurrence.histories import EventHistories, grouping
-from relfit.analyses.recurrence.trend_statistics import (
-    LASTING_PARTS,
-    CountedEvents,
-    Gaps,
-    handbook,
-    laplace,
-    lasting,
-    lewis_robinson,
-    mann,
-)
 from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
@@ -53,6 +41,7 @@ TREND_STATUS = {
 _SIZE = 0.6  # of alpha
 _SEEN = 4.25  # standard errors at which it finds a straight rise in 9 of 10 logs, where alpha is 5 %
 _MOST = 0.9  # of the mean, by which a rate can change either way for its factor to be named
+_PARTS = statistics.LASTING_PARTS
 _COLUMNS = ("statistic", "p", "p_adjusted", "direction", "status")
 
 
@@ -168,7 +157,7 @@ class TrendTests(Result):
     @property
     def _chances(self) -> tuple[float, float]:
         """Of the first group: chance of its scatter of counts at a constant rate, and of the least of its p-values."""
-        scatter = float(special.chdtrc(LASTING_PARTS - 1, (LASTING_PARTS - 1) * self.dispersion[0]))
+        scatter = float(special.chdtrc(_PARTS - 1, (_PARTS - 1) * self.dispersion[0]))
         made = [float(p) for p, status in zip(self.p[0], self.status[0], strict=True) if status == "ok"]
         return scatter, len(made) * min(made, default=1.0)
 
@@ -192,7 +181,7 @@ class TrendTests(Result):
                 f"Failures do not come as those of a Poisson process of constant rate over the observation{how}. No "
                 f"lasting rise or fall is found{tested}; look at the periods."
             )
-        usual, own = special.stdtrit(LASTING_PARTS - 2, 1.0 - 0.5 * np.array([_SIZE * 0.05, self._size]))
+        usual, own = special.stdtrit(_PARTS - 2, 1.0 - 0.5 * np.array([_SIZE * 0.05, self._size]))
         error = np.sqrt(3.0 * max(float(self.dispersion[0]), 1.0) / events) if events else np.inf
         change = (_SEEN + own - usual) * error
         if change > _MOST:
@@ -208,23 +197,17 @@ class TrendTests(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, and for every test statistic, p, adjusted p, direction and status."""
-        frame = key_columns(self.groups)
-        for name in ("copies", "events", "gaps", "failure_truncated", "slope", "slope_p", "dispersion"):
-            frame[name] = getattr(self, name)
+        names = ("copies", "events", "gaps", "failure_truncated", "slope", "slope_p", "dispersion")
+        columns = {name: getattr(self, name) for name in names}
         for i, test in enumerate(self.tests):
-            for name in _COLUMNS:
-                frame[f"{test}_{name}"] = getattr(self, name)[:, i]
+            columns |= {f"{test}_{name}": getattr(self, name)[:, i] for name in _COLUMNS}
         if "mil_hdbk_189" in self.tests:
-            frame["mil_hdbk_189_freedom"] = self.freedom
-        return frame
+            columns["mil_hdbk_189_freedom"] = self.freedom
+        return key_columns(self.groups).assign(**columns)
 
 
 def trend_tests(
-    histories: EventHistories,
-    by: str | npt.ArrayLike = "each",
-    *,
-    tests: tuple[str, ...] = TESTS,
-    alpha: float = 0.05,
+    histories: EventHistories, by: str | npt.ArrayLike = "each", *, tests: tuple[str, ...] = TESTS, alpha: float = 0.05
 ) -> TrendTests:
     """Test every system, or every group of systems, for a rate of failures that rises or falls.
 
@@ -279,20 +262,16 @@ def trend_tests(
     codes, groups = grouping(histories, by)
     size = len(groups)
     copies = np.bincount(codes, minlength=size).astype(np.int64)
-    counted = CountedEvents.of(histories, codes, size)
-    gaps = Gaps.of(histories, codes, size)
-    making: dict[str, Any] = {
-        "laplace": (laplace, counted),
-        "mil_hdbk_189": (handbook, counted),
-        "lewis_robinson": (lewis_robinson, gaps),
-        "mann": (mann, gaps),
-    }
-    outcomes = [function(data, copies == 1) for function, data in (making[test] for test in tests)]
+    counted = statistics.CountedEvents.of(histories, codes, size)
+    gaps = statistics.Gaps.of(histories, codes, size)
+    of_counts = {"laplace": statistics.laplace, "mil_hdbk_189": statistics.handbook}
+    of_gaps = {"lewis_robinson": statistics.lewis_robinson, "mann": statistics.mann}
+    alone = copies == 1
+    outcomes = [of_counts[t](counted, alone) if t in of_counts else of_gaps[t](gaps, alone) for t in tests]
     statistic, p, direction, status = (np.stack(parts, axis=1) for parts in zip(*outcomes, strict=True))
     status[np.bincount(codes, histories.sizes, minlength=size) == 0] = "no_events"
     adjusted = np.stack([adjusted_p(p[:, i]) for i in range(len(tests))], axis=1)
     number, cut = (np.bincount(codes, each, size).astype(np.int64) for each in (gaps.sizes, counted.cut))
     made, counts = (statistic, p, adjusted, direction, status), (copies, counted.events, number, cut)
-    change = laplace(counted, copies == 1)[0]
-    along = lasting(counted)
+    change, along = statistics.laplace(counted, alone)[0], statistics.lasting(counted)
     return TrendTests(groups, tuple(tests), *made, 2 * counted.events, *counts, change, *along, alpha=alpha)

@@ -1,7 +1,6 @@
 """Statistics and p-values of the four tests of trend, for all groups at once; `trend_tests` documents them.
 
-Each test takes its data and which groups have a single system, and gives the statistic, the p-value, the direction and
-the status of every group.
+Each takes its data and which groups have a single system, and gives statistic, p-value, direction and status by group.
 """
 
 from __future__ import annotations
@@ -108,9 +107,9 @@ def lasting(counted: CountedEvents) -> tuple[FloatArray, FloatArray, FloatArray]
     """Whether counts rise or fall from part to part of the window by more than they scatter about a straight line.
 
     Student's t of the slope with ten degrees of freedom, its two-sided p, and variance over mean of the counts. Events
-    in bursts, or in good and bad weeks, come less evenly than those of a Poisson process: the line is compared with the
-    scatter of the twelve parts, not with that of Poisson counts. Scatter that lasts from one part to the next, as a
-    season does, widens the error further, by the autocorrelation of the residuals (less its bias).
+    in bursts come less evenly than Poisson, so the line is compared with the scatter of the twelve parts. Scatter that
+    lasts from one part to the next, as a season does, widens the error by the autocorrelation of the residuals (less
+    its bias).
     """
     size, parts = counted.events.size, LASTING_PARTS
     cell = counted.group * parts + np.minimum((counted.share * parts).astype(np.int64), parts - 1)

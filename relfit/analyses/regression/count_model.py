@@ -25,10 +25,7 @@ _NEAREST = 0.9  # of the way to no spread that one step goes, at most
 
 
 def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, clusters: IntArray | None) -> Estimate:
-    """Coefficients of the log rate per year, and the variance of the nodes' rates that the covariates leave.
-
-    Where counts vary no more than those of equal nodes, the model is Poisson, and a note says so.
-    """
+    """Coefficients of the log rate per year, and the variance of rates that they leave; Poisson where there is none."""
     from statsmodels.discrete.discrete_model import NegativeBinomial, Poisson
     from statsmodels.genmod.families import Poisson as PoissonFamily
     from statsmodels.genmod.generalized_linear_model import GLM
@@ -43,9 +40,8 @@ def fit_counts(matrix: pd.DataFrame, failures: FloatArray, hours: FloatArray, cl
             start = GLM(failures, x, family=PoissonFamily(), exposure=exposure).fit().params
             plain = Poisson(failures, x, exposure=exposure).fit(start_params=start, method="newton", disp=0)
             model = NegativeBinomial(failures, x, exposure=exposure)
-            fit = _fit(
-                model, np.append(plain.params, max(_spread(failures, np.asarray(plain.predict())), 0.01)), groups
-            )
+            spread_of_rates = max(_spread(failures, np.asarray(plain.predict())), 0.01)
+            fit = _fit(model, np.append(plain.params, spread_of_rates), groups)
             dispersion = float(fit.params[-1])
             if not dispersion > _NO_SPREAD or not fit.llf > plain.llf:
                 model, dispersion = Poisson(failures, x, exposure=exposure), 0.0

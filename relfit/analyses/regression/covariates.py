@@ -33,18 +33,11 @@ _DROPPED = {
 def regression_table(log: FailureLog, measure: str = "ttf") -> tuple[pd.DataFrame, dict[str, int]]:
     """One row per duration: ``system``, ``node``, ``duration`` (hours), ``observed``, then every attribute of the log.
 
-    Where some entered late (left truncation), ``entry`` is the age from which each was observed, in hours.
-    An attribute of a time to repair is that of its outage, else that of its node. One of a time to failure is that of
-    its node, or where only events have it (``cause``), that of the failure with which the time began, since it must be
-    known while the time runs; a time that began with the observation has none. Durations that the source gives itself
-    have their own attributes. And how many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> table, _ = regression_table(rf.datasets.load("white"), "ttr")
-    >>> list(table.columns)
-    ['system', 'node', 'duration', 'observed', 'rack', 'cause', 'detail', 'scope']
+    Where some entered late (left truncation), ``entry`` is the age from which each was observed, in hours. An attribute
+    of a time to repair is that of its outage, else that of its node. One of a time to failure is that of its node, or
+    where only events have it (``cause``), that of the failure with which the time began, since it must be known while
+    the time runs; a time that began with the observation has none. Durations that the source gives itself have their
+    own attributes. And how many rows `FailureLog.ttf` or `FailureLog.ttr` left out, by reason.
     """
     times = (times_to_failure if measure == "ttf" else times_to_repair)(log)
     data, rows = times.lives.from_age_known(), times.begun
@@ -78,17 +71,7 @@ def entry_column(log: FailureLog, table: pd.DataFrame) -> str | None:
 
 
 def node_table(log: FailureLog) -> pd.DataFrame:
-    """One row per node: ``system``, ``node``, ``failures``, ``hours`` observed, then every attribute of the node.
-
-    The log has dated events. Incidents that hit several nodes count for no node: they say nothing about one.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> table = node_table(rf.datasets.load("white"))
-    >>> table.columns.tolist(), len(table), int(table["failures"].sum())
-    (['system', 'node', 'failures', 'hours', 'rack'], 512, 9076)
-    """
+    """One row per node: ``system``, ``node``, its own ``failures``, ``hours`` observed, then every attribute."""
     if log.lifetimes is not None:
         raise DataError("this log gives one lifetime per unit, no count of failures", remedy="regress ttf instead")
     lives = times_to_failure(log, "node", Rules(zeros="keep")).lives

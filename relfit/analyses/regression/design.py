@@ -37,15 +37,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 
 def split(formula: str) -> tuple[str, str]:
-    """The left and the right side of a formula; an `ArgumentError` for what is no text or does not have two sides.
-
-    Names of columns may be quoted with backticks, or as in ``Q("rack no")``.
-
-    Examples
-    --------
-    >>> split("ttf ~ cage + column"), split('ttf ~ Q("rack no")')
-    (('ttf', 'cage + column'), ('ttf', '`rack no`'))
-    """
+    """The two sides of a formula, in which names of columns may be quoted with backticks, or as in ``Q("rack no")``."""
     text = _Q.sub(r"`\2`", formula) if isinstance(formula, str) else ""
     sides = [side.strip() for side in _SIDES.split(text)]
     if len(sides) != 2 or not all(sides):
@@ -53,21 +45,8 @@ def split(formula: str) -> tuple[str, str]:
     return sides[0], sides[1]
 
 
-def _reason(error: Exception) -> str:
-    lines = _ANSI.sub("", str(error)).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
-
-
 def names_in(right: str) -> list[str]:
-    """Columns that the right side of a formula names, in order.
-
-    An `ArgumentError` for what cannot be read, and where no column is named.
-
-    Examples
-    --------
-    >>> names_in("C(cage) * np.log(size) + `rack no`")
-    ['cage', 'size', 'rack no']
-    """
+    """Columns that the right side of a formula names, in order."""
     quoted = {f"_quoted_{i}_": name for i, name in enumerate(_QUOTED.findall(right))}
     text = right
     for stand_in, name in quoted.items():
@@ -75,10 +54,8 @@ def names_in(right: str) -> list[str]:
     try:
         nodes = list(ast.walk(ast.parse(text.replace(":", "*"), mode="eval")))
     except SyntaxError as error:
-        raise ArgumentError(
-            f"cannot read the formula {right!r}: {error.msg}",
-            remedy="the language is that of formulaic, as in 'a + C(b) + a:c'; quote odd names with backticks",
-        ) from error
+        remedy = "the language is that of formulaic, as in 'a + C(b) + a:c'; quote odd names with backticks"
+        raise ArgumentError(f"cannot read the formula {right!r}: {error.msg}", remedy=remedy) from error
     functions = {id(getattr(node, "func", None)) for node in nodes}
     functions |= {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
     variables = [node for node in nodes if isinstance(node, ast.Name) and id(node) not in functions]
@@ -93,8 +70,7 @@ def covariates_of(
 ) -> tuple[pd.DataFrame, dict[str, int]]:
     """The columns that a formula names, rows with a missing one left out, and how many these were by column.
 
-    Text, booleans and columns within ``C()`` are categories with their levels in natural order, the reference first. An
-    `ArgumentError` for an unknown column, dates, or a reference that is none.
+    Text, booleans and columns within ``C()`` are categories with their levels in natural order, the reference first.
     """
     names, known = names_in(right), list(offered)
     for name in names:
@@ -137,11 +113,7 @@ def _column(values: pd.Series, coded: bool, reference: object) -> pd.Series:
 
 
 def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str = "duration") -> pd.DataFrame:
-    """The matrix of a regression without its intercept; rejects what cannot be estimated.
-
-    An `ArgumentError` for a factor that cannot be computed, a constant or collinear column, a level without a failure,
-    and fewer failures than coefficients.
-    """
+    """The matrix of a regression without its intercept; an `ArgumentError` for what cannot be estimated."""
     import formulaic
 
     if not failures.any():
@@ -153,10 +125,9 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
         with np.errstate(all="ignore"):  # what is not finite is rejected below
             matrix = pd.DataFrame(formulaic.Formula(right).get_model_matrix(frame, na_action="ignore"))
     except Exception as error:  # formulaic evaluates what the user wrote: anything can come out of it
-        raise ArgumentError(
-            f"cannot compute the formula {right!r}: {_reason(error)}",
-            remedy="the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)",
-        ) from error
+        reason = (_ANSI.sub("", str(error)).strip().splitlines() or [type(error).__name__])[0]
+        remedy = "the functions are those of formulaic and numpy, as in C(a), log(a), np.sqrt(a)"
+        raise ArgumentError(f"cannot compute the formula {right!r}: {reason}", remedy=remedy) from error
     matrix = matrix.drop(columns=INTERCEPT, errors="ignore").astype(float)
     _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])
@@ -167,9 +138,8 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
 
 
 def _constant(name: str) -> ArgumentError:
-    return ArgumentError(
-        f"{name!r} is the same everywhere", remedy="leave it out: a constant has no effect to estimate"
-    )
+    what = f"{name!r} is the same everywhere"
+    return ArgumentError(what, remedy="leave it out: a constant has no effect to estimate")
 
 
 def _reject_without_failure(
@@ -224,14 +194,7 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
 
 
 def reference_of(column: str, frame: pd.DataFrame) -> str | None:
-    """Level that a column of the matrix is compared to; None for a number.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"rack no": pd.Categorical(["a", "b"]), "no": pd.Categorical([1, 2])})
-    >>> reference_of("rack no[T.b]", frame), reference_of("C(no)[T.2]:rack no[T.b]", frame)
-    ('a', '1, a')
-    """
+    """Level that a column of the matrix, such as ``C(no)[T.2]:rack no[T.b]``, is compared to; None for a number."""
     levels = []
     for name in frame.columns[[isinstance(kind, pd.CategoricalDtype) for kind in frame.dtypes]]:
         factor = rf"(?:^|:|[(`])(?:{re.escape(str(name))})`?(?:[^\[\]:`]*\))?\[T\."
@@ -240,14 +203,7 @@ def reference_of(column: str, frame: pd.DataFrame) -> str | None:
 
 
 def without_keywords(frame: pd.DataFrame, right: str) -> tuple[pd.DataFrame, str]:
-    """The covariates, and the formula, with an underscore after names that Python keeps to itself.
-
-    Examples
-    --------
-    >>> frame, right = without_keywords(pd.DataFrame({"class": [1.0], "rack no": [2.0]}), "C(`class`) + `rack no`")
-    >>> list(frame.columns), right
-    (['class_', 'rack no'], 'C(`class_`) + `rack no`')
-    """
+    """The covariates, and the formula, with an underscore after names that Python keeps to itself."""
     own = {str(name): f"{name}_" for name in frame.columns if iskeyword(str(name))}
     for name, other in own.items():
         right = right.replace(f"`{name}`", f"`{other}`")

@@ -246,10 +246,7 @@ def attribute_effects(
 
 
 def _compared(table: pd.DataFrame, name: str) -> list[tuple[str, pd.DataFrame]]:
-    """Rows to compare, and their system: each system's own if no level of the attribute is of two, else all of them.
-
-    If each system has one level, systems are compared.
-    """
+    """Rows to compare, and their system: each system's own if no level is of two of them, else all rows."""
     systems, levels = table["system"].astype(str), table[name].astype(str).where(table[name].notna())
     owners = systems.groupby(levels).nunique()
     if len(owners) < 2:
@@ -324,10 +321,7 @@ def _fit(
 
 
 def _compared_levels(values: pd.Series, table: pd.DataFrame, n_nodes: int) -> pd.Series:
-    """The level of each row, as text: rare ones are joined as `_REST`, or missing if they are few together.
-
-    A `RelfitError` for so many levels that they nearly name the nodes, and for one level.
-    """
+    """The level of each row, as text: rare ones are joined as `_REST`, or missing if they are few together."""
     counted = "observed" not in table
     groups = values.astype(object).where(values.isna(), values.astype(str))
     failures = table["failures" if counted else "observed"].astype(float).groupby(groups).sum()
@@ -347,10 +341,7 @@ def _compared_levels(values: pd.Series, table: pd.DataFrame, n_nodes: int) -> pd
 
 
 def _most_frequent(levels: pd.Series, of_nodes: pd.Series) -> str:
-    """The level to which others are compared: that of most nodes, the first in natural order of equal ones.
-
-    It follows from the nodes of the log alone, so it is the same whatever is compared. `_REST` if it is a level.
-    """
+    """The level to which others are compared: that of most nodes of the log; `_REST` if it is a level."""
     names = sorted(levels.dropna().unique(), key=natural_key)
     if _REST in names:
         return _REST

@@ -85,10 +85,8 @@ def regress(
     check_log(log)
     left, _ = design.split(formula)
     if left not in ("ttf", "ttr", _COUNTS):
-        raise ArgumentError(
-            f"{left!r} on the left side is not known",
-            remedy="use ttf or ttr (time to failure, to repair) or failures (of each node), as in 'ttf ~ rack'",
-        )
+        remedy = "use ttf or ttr (time to failure, to repair) or failures (of each node), as in 'ttf ~ rack'"
+        raise ArgumentError(f"{left!r} on the left side is not known", remedy=remedy)
     of_nodes, shared = (log, 0) if left == "ttr" else without_shared(log)
     left_out = {"record of an incident of several nodes": shared} if shared else {}
     table, dropped = (node_table(log), {}) if left == _COUNTS else regression_table(of_nodes, left)
@@ -132,10 +130,8 @@ def regression(
     if model not in MODELS:
         raise ArgumentError(f"unknown model {model!r}", remedy=design.suggestion(str(model), MODELS))
     if counted != (model == COUNT_MODEL):
-        raise ArgumentError(
-            f"the {model} model is not one of {'counts' if counted else 'times'}",
-            remedy=f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}",
-        )
+        remedy = f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}"
+        raise ArgumentError(f"the {model} model is not one of {'counts' if counted else 'times'}", remedy=remedy)
     level_checked(level)
     table = table.reset_index(drop=True)
     rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {}, entry)

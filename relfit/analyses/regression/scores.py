@@ -20,10 +20,7 @@ def cox_scores(
     coefficients: FloatArray,
     entry: FloatArray | None = None,
 ) -> FloatArray:
-    """Score residuals of the partial likelihood with Efron's ties, shape (n, k); they sum to its gradient.
-
-    A row is at risk after its `entry`, from the start where there is none.
-    """
+    """Score residuals of the partial likelihood with Efron's ties, shape (n, k); a row is at risk after its `entry`."""
     x, relative, failed, times, which, met, share = _risk_sets(durations, observed, matrix, coefficients, entry)
     ties = np.bincount(which)
     first = np.cumsum(ties) - ties
@@ -87,23 +84,8 @@ def aft_scores(
 ) -> FloatArray:
     """Gradient of the log-likelihood of each row by `location`, then by `log_extra`, shape (n, k + 1).
 
-    Parameters
-    ----------
-    model : {"weibull", "lognormal"}
-    durations : ndarray of float, shape (n,)
-        Hours, above zero.
-    observed : ndarray of bool, shape (n,)
-    matrix : ndarray of float, shape (n, k)
-        With the intercept.
-    location : ndarray of float, shape (k,)
-        Coefficients of the log of the scale (Weibull) or of the mean log duration (lognormal).
-    log_extra : float
-        Log of the shape (Weibull) or of the standard deviation of the log duration (lognormal).
-
-    Examples
-    --------
-    >>> aft_scores("weibull", np.array([1.0]), np.array([True]), np.ones((1, 1)), np.zeros(1), 0.0).tolist()
-    [[0.0, 1.0]]
+    Of ``weibull``, `location` are the coefficients of the log of the scale (hours) and `log_extra` is the log of the
+    shape; of ``lognormal``, those of the mean and of the log of the standard deviation of the log duration.
     """
     distance, extra = np.log(durations) - matrix @ location, float(np.exp(log_extra))
     if model == "weibull":
@@ -118,15 +100,7 @@ def aft_scores(
 
 
 def sandwich(covariance: FloatArray, scores: FloatArray, clusters: npt.NDArray[np.int64]) -> FloatArray:
-    """Covariance that holds if rows of one cluster depend on each other.
-
-    With the factor ``g / (g - 1)`` for g clusters, since the sums of scores are taken at the estimate.
-
-    Examples
-    --------
-    >>> sandwich(np.eye(1), np.array([[1.0], [1.0], [-2.0]]), np.array([0, 0, 1])).tolist()
-    [[16.0]]
-    """
+    """Covariance that holds if rows of one cluster depend on each other, times ``g / (g - 1)`` for g clusters."""
     count = int(clusters.max()) + 1
     sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, clusters, scores)

@@ -36,12 +36,7 @@ class Times:
 
 
 def fit_times(
-    model: str,
-    frame: pd.DataFrame,
-    right: str,
-    matrix: pd.DataFrame,
-    times: Times,
-    clusters: IntArray | None,
+    model: str, frame: pd.DataFrame, right: str, matrix: pd.DataFrame, times: Times, clusters: IntArray | None
 ) -> Estimate:
     """Coefficients of a model of `TIME_MODELS`, with errors that are robust to dependence within `clusters`."""
     import lifelines

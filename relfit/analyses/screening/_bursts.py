@@ -2,10 +2,9 @@
 
 Each incident brings on average `branching` further ones with an exponential delay (Hawkes 1971), on top of a background
 that follows the calendar. Bursts of a node or a rack are tested on the labels alone: given when incidents come, which
-node do they hit? Whatever the rate of the fleet does then cancels. Bursts are reported where labels shuffled within
+node do they hit? Whatever the rate of the fleet does then cancels. They are reported where labels shuffled within
 twenty days show none, and the node's share in the incidents of the surrounding months does not explain them. For the
-whole system the background is the rate smoothed over weeks or more, by nodes watched, hour and day of the week; the
-level of each week is random, so that good and bad weeks are not taken for bursts.
+whole system the background is smoothed over weeks or more, and the level of each week is random.
 """
 
 from __future__ import annotations
@@ -186,10 +185,10 @@ def _of_labels(
     part: _Labelled, delays: FloatArray, level: float, alpha: float, n_resamples: int, rng: np.random.Generator
 ) -> tuple[dict[str, Any], pd.DataFrame, FloatArray]:
     """Whether the same label comes again sooner than by its share of the incidents; the rate that this explains."""
+    part = part._replace(label=np.unique(part.label, return_inverse=True)[1])
     line, label, inner = part
     one = np.ones(label.size)
     rate, system = line.background()[0], line.system
-    label = np.unique(label, return_inverse=True)[1]
     # blocks of some days and some incidents at least, in each system
     number = np.bincount(system, minlength=len(line.ends))
     size = np.maximum(_BLOCK, _IN_BLOCK * np.diff(line.ends)[:, 0] / np.maximum(number, 1))
@@ -226,29 +225,22 @@ def _of_labels(
         portion, portions, starts = portions[used], shares(calm), {used}
     p = _p_of(gain, delays.size)
     if p <= alpha:
-        p = max(p, _p_shuffled(line.time, label, inner, long_run * rate, delays, block, n_resamples, rng))
+        p = max(p, _p_shuffled(part, long_run * rate, delays, block, n_resamples, rng))
     kind = _BURST if p <= alpha else "steady"
-    pairs = _by_lag(line.time, label, inner, system, portion * counts)
+    pairs = _by_lag(part, portion * counts)
     counted = float(counts.mean())
     fit = replace(fit, branching=counted * fit.branching, low=counted * fit.low, high=counted * fit.high)
     return _answer(fit, delays, float(np.mean(1.0 - calm)), p, np.nan, kind), pairs, (1.0 - fit.branching) * brought
 
 
 def _p_shuffled(
-    time: FloatArray,
-    label: IntArray,
-    inner: IntArray,
-    rate: FloatArray,
-    delays: FloatArray,
-    block: IntArray,
-    n_resamples: int,
-    rng: np.random.Generator,
+    part: _Labelled, rate: FloatArray, delays: FloatArray, block: IntArray, n_resamples: int, rng: np.random.Generator
 ) -> float:
     """P-value of how soon labels come again, against labels (each with its own rate) shuffled within blocks."""
-    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(label.size)
+    scores, order = np.empty((n_resamples + 1, delays.size)), np.arange(block.size)
     for k in range(n_resamples + 1):
-        scores[k] = log_ratios(time, label[order], inner[order], rate[order], delays, _TRIED)
-        order = np.argsort(block + rng.random(label.size))
+        scores[k] = log_ratios(part.line.time, part.label[order], part.inner[order], rate[order], delays, _TRIED)
+        order = np.argsort(block + rng.random(block.size))
     spread = scores.std(axis=0)
     most = ((scores - scores.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
     return float(np.mean(most >= most[0] - 1e-9))
@@ -320,7 +312,7 @@ def _of_whole(
     kind = _BURST if p <= alpha else _WEEKS if p_weeks <= alpha else "steady"
     of_others = fit.branching * excess[:, fit.delay]
     following = float(np.mean(of_others / (of_others + brought + max(1.0 - fit.branching - own, 0.01) * rate)))
-    pairs = _by_lag(line.time, label, inner, line.system, None)
+    pairs = _by_lag(part, None)
     until = np.append(0.0, np.cumsum(daily))
     instants = np.minimum(line.time[:, None] + _LAGS, line.ends[line.system, 1][:, None])
     expected = np.diff(np.interp(instants, np.arange(until.size), until), axis=1)
@@ -335,9 +327,7 @@ def _answer(fit: BurstFit, delays: FloatArray, follow: float, p: float, p_weeks:
     return {**about, "following": follow, "p": p, "p_weeks": p_weeks, "kind": kind}
 
 
-def _by_lag(
-    time: FloatArray, label: IntArray, inner: IntArray, system: IntArray, portion: FloatArray | None
-) -> pd.DataFrame:
+def _by_lag(part: _Labelled, portion: FloatArray | None) -> pd.DataFrame:
     """Incidents of the same label, and not the same inner one, that come after each, by how long after."""
 
     def later(code: IntArray) -> FloatArray:
@@ -347,9 +337,9 @@ def _by_lag(
         order = np.sort(key)
         return np.where((code >= 0)[:, None], np.diff(np.searchsorted(order, key[:, None] + _LAGS, "right")), 0.0)
 
-    width = float(time.max() - time.min()) + 2.0 * _LAGS[-1]
-    time = time - time.min()
+    time = part.line.time - part.line.time.min()
+    width = float(time.max()) + 2.0 * _LAGS[-1]
     frame = pd.DataFrame({"from_hours": 24.0 * _LAGS[:-1], "to_hours": 24.0 * _LAGS[1:]})
-    frame["counted"] = (later(label) - later(inner)).sum(axis=0)
-    frame["expected"] = np.nan if portion is None else (later(system) * portion[:, None]).sum(axis=0)
+    frame["counted"] = (later(part.label) - later(part.inner)).sum(axis=0)
+    frame["expected"] = np.nan if portion is None else (later(part.line.system) * portion[:, None]).sum(axis=0)
     return frame

@@ -1,13 +1,11 @@
 """Change points in the failure rate of a log, and its stable period.
 
-Failures in bins of time are taken as a Poisson process with a rate that is constant within a period. The segmentation
-is exact: of all ways to cut the observation it maximises the likelihood less a penalty for each change (Jackson et al.
-2005). With this penalty a log with a constant rate stays one period with probability 99 %, by random logs in which
-every node has its own times between failures in random order: counts of renewals scatter more than Poisson where these
-times do. Where counts scatter more than Poisson from one bin to the next, or a rate wanders from month to month,
-the likelihood is divided by that excess, so that bursts and wandering are not taken for periods. Weeks or months whose
-counts vary more than those of the random logs are reported beside the periods: a rate without lasting changes need not
-be steady. Periods whose rates differ too little to matter are joined.
+Failures in bins of time are a Poisson process with a rate that is constant within a period. Of all ways to cut the
+observation, that is taken which maximises the likelihood less a penalty for each change (Jackson et al. 2005). With it
+a log with a constant rate stays one period with probability 99 %, by random logs in which every node has its own times
+between failures in random order. Where counts scatter more from bin to bin, or a rate wanders from month to month, the
+likelihood is divided by that excess. Weeks or months whose counts vary more than those of the random logs are reported
+beside the periods. Periods whose rates differ too little to matter are joined.
 """
 
 from __future__ import annotations
@@ -35,6 +33,7 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import Watched, watched_of
 from relfit.log.tables import made_once, places_of_pairs
 
+_Binned = tuple[IntArray, FloatArray]  # failures and hours of exposure in each bin
 _SHORTEST = 720.0  # hours of a period
 _SPANS = (168.0, 720.0)  # hours: whether weeks or months are good and bad ones
 _LEAST_VARIATION = 0.1  # of the rate from one to the next, as in `relfit.analyses.independence.thresholds`
@@ -162,10 +161,11 @@ def change_points(
         if cuts.size > 2 and month > dispersion:
             dispersion = month
             cuts = cut_for(dispersion)
-        uneven = _uneven(counts, exposure, cuts, by_chance, spans, edges, alpha)
+        width = float(edges[-1] - edges[0]) / count / NANOSECONDS_PER_HOUR
+        uneven = _uneven((counts, exposure), cuts, by_chance, spans, width, alpha)
         if uneven[1] > 1.0 and countable:
             older = _of_older(nodes, when, owner, edges)
-            even = np.isnan(_uneven(*older, cuts, by_chance, spans, edges, alpha)[0])
+            even = np.isnan(_uneven(older, cuts, by_chance, spans, width, alpha)[0])
             first_year = _times_older(older, counts, exposure) if even else np.nan
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     low, high = poisson_interval(number / dispersion, level)
@@ -214,7 +214,7 @@ def _counts(when: IntArray, edges: IntArray, exposure: FloatArray) -> tuple[IntA
     return np.bincount(place[inside], minlength=edges.size - 1).astype(np.int64), int((~inside).sum())
 
 
-def _of_older(nodes: Watched, when: IntArray, owner: IntArray, edges: IntArray) -> tuple[IntArray, FloatArray]:
+def _of_older(nodes: Watched, when: IntArray, owner: IntArray, edges: IntArray) -> _Binned:
     """Failures and node-hours in each bin, without the first year of nodes that are known to have joined."""
     joined = nodes.entered_known & (nodes.entered > edges[0])
     begun = np.where(joined, np.minimum(nodes.entered + _YEAR, nodes.left), nodes.entered)
@@ -223,7 +223,7 @@ def _of_older(nodes: Watched, when: IntArray, owner: IntArray, edges: IntArray) 
     return _counts(when[old], edges, exposure)[0], exposure
 
 
-def _times_older(older: tuple[IntArray, FloatArray], counts: IntArray, exposure: FloatArray) -> float:
+def _times_older(older: _Binned, counts: IntArray, exposure: FloatArray) -> float:
     """Failure rate in the first year over that of `older`; NaN if not clearly higher, or if the older had too few."""
     number, time = int(older[0].sum()), float(older[1].sum())
     others, rest = int(counts.sum()) - number, float(exposure.sum()) - time
@@ -234,16 +234,11 @@ def _times_older(older: tuple[IntArray, FloatArray], counts: IntArray, exposure:
 
 
 def _uneven(
-    counts: IntArray,
-    exposure: FloatArray,
-    cuts: IntArray,
-    by_chance: list[FloatArray],
-    spans: IntArray,
-    edges: IntArray,
-    alpha: float,
+    binned: _Binned, cuts: IntArray, by_chance: list[FloatArray], spans: IntArray, width: float, alpha: float
 ) -> tuple[float, float]:
     """Span in hours over which counts vary most beyond random logs, and by how many times; NaN where over none."""
-    seen, drawn = segmentation.dispersions(counts, exposure, cuts, spans), np.array(by_chance)
+    counts, drawn = binned[0], np.array(by_chance)
+    seen = segmentation.dispersions(*binned, cuts, spans)
     mean, spread = np.maximum(drawn.mean(axis=0), 1e-9), np.maximum(drawn.std(axis=0, ddof=1), 1e-9)
     p = special.gammaincc((mean / spread) ** 2, seen * mean / spread**2)
     each = counts.sum() / counts.size * spans
@@ -252,8 +247,7 @@ def _uneven(
     if not off.size:
         return np.nan, np.nan
     worst = off[np.argmax(variation[off])]
-    hours = float(edges[-1] - edges[0]) / counts.size / NANOSECONDS_PER_HOUR
-    return hours * float(spans[worst]), float(seen[worst] / mean[worst])
+    return width * float(spans[worst]), float(seen[worst] / mean[worst])
 
 
 def _to_use(long: npt.NDArray[np.bool_], time: FloatArray, number: NumberArray) -> int:

@@ -8,14 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.analyses.screening import incident_window
 from relfit.analyses.screening.incident_results import Incidents
-from relfit.analyses.screening.incident_window import (
-    IncidentWindow,
-    Points,
-    window_between,
-    window_of_groups,
-    window_of_nodes,
-)
+from relfit.analyses.screening.incident_window import IncidentWindow, Points
 from relfit.base.arrays import BoolArray, Duration, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FALSE_JOINS
@@ -88,10 +83,9 @@ def incidents(
     columns = {*log.events.columns, *log.population.columns} - _NOT_A_PLACE
     for name in (place, group_name):
         if name is not None and name not in columns:
-            raise ArgumentError(
-                f"no column {name!r} to distinguish places by",
-                remedy=f"use node, system or one of {', '.join(dict.fromkeys(map(str, log.attributes)))}",
-            )
+            offer = ", ".join(dict.fromkeys(map(str, log.attributes)))
+            what = f"no column {name!r} to distinguish places by"
+            raise ArgumentError(what, remedy=f"use node, system or one of {offer}")
     under_way = log.events["start_cut"].to_numpy(dtype=bool)
     events = log.events[~under_way] if under_way.any() else log.events
     levels = list(dict.fromkeys(["node", *([group_name] if group_name and place == "system" else []), place]))
@@ -106,11 +100,9 @@ def incidents(
     groups = None if group_name is None else records.codes[group_name][rows]
     node, nowhere = records.codes["node"][rows], int((records.codes[place] < 0).sum())
     del records
-    table = _summary(events, rows, number, heads, node, groups, place)
+    table = _summary(events, rows, number, node, groups, place)
     del node, groups
-    of_system = of_whole_system(events)[rows]
-    of_group = (events["scope"] == "group").to_numpy(dtype=bool)[rows]
-    table["scope"] = _scopes(table, of_group, of_system, number, log, group_name)
+    table["scope"] = _scopes(table, events, rows, number, log, group_name)
     incident = np.full(len(log.events), -1, dtype=np.int64)
     incident[np.flatnonzero(~under_way)[rows]] = number
     exposure, notes = _exposure(log, group_name), unknown_scope(log)
@@ -143,10 +135,8 @@ class _Records:
                 watched = watched_of(log, *map(str, labels.names))
                 at = watched.groups.get_indexer(labels)
                 if len(watched.groups):
-                    ends = [
-                        np.where(at >= 0, seen[at], end)
-                        for seen, end in zip((watched.entered, watched.left), ends, strict=True)
-                    ]
+                    each = zip((watched.entered, watched.left), ends, strict=True)
+                    ends = [np.where(at >= 0, seen[at], end) for seen, end in each]
             watch[name] = (ends[0], ends[1])
         node = codes["node"]
         unit = np.where(node >= 0, node, int(node.max(initial=-1)) + 1 + codes["system"])
@@ -177,7 +167,7 @@ def _joined(
     place = levels[-1]
     if width is not None:
         points, order = records.points(number, place, records.unit)
-        windows = {place: window_between(points, place, step, FALSE_JOINS, specified=width)[0]}
+        windows = {place: incident_window.window_between(points, place, step, FALSE_JOINS, specified=width)[0]}
         near = np.diff(points.start, prepend=0) <= round(width * NANOSECONDS_PER_HOUR)
         return _merged(number, order, points.same & near), windows
     windows, spent = {}, 0.0
@@ -188,14 +178,15 @@ def _joined(
             rows = rows[records.codes[place][rows] >= 0]  # records without a place are joined to none
             same = np.diff(records.unit[rows], prepend=-1) == 0
             apart = np.where(same, np.diff(records.start[rows], prepend=0), -1)
-            window, order = window_of_nodes(apart[same], records.unit[rows], records.span, step, share), rows
+            gaps, order = apart[same], rows
+            window = incident_window.window_of_nodes(gaps, records.unit[rows], records.span, step, share)
         else:
             unit = records.unit
             if levels[nth - 1] != "node":
                 inner = records.codes[levels[nth - 1]]
                 unit = np.where(inner >= 0, inner, int(inner.max(initial=-1)) + 1 + unit)
             points, order = records.points(number, level, unit)
-            window, apart = window_between(points, level, step, share, spent)
+            window, apart = incident_window.window_between(points, level, step, share, spent)
         if window.status == "coarse" and level != "node":
             follows, chance = points.crowded(step, share)
             window = replace(window, by_chance=chance, incidents=window.incidents - int(follows.sum()))
@@ -226,7 +217,7 @@ def _with_neighbours(
     points, order = records.points(number, level, unit)
     pairs = np.unique(np.stack([number, unit]), axis=1)
     several = (np.bincount(pairs[0], minlength=int(number.max(initial=-1)) + 1) > 1)[order]
-    last = window_of_groups(points, several, window, step, share)
+    last = incident_window.window_of_groups(points, several, window, step, share)
     reach = last * step / NANOSECONDS_PER_HOUR
     if not reach > window.hours:
         return number, replace(window, group_hours=window.hours)
@@ -265,15 +256,10 @@ def _kinds(number: IntArray, code: IntArray, size: int) -> tuple[IntArray, IntAr
 
 
 def _summary(
-    events: pd.DataFrame,
-    rows: IntArray,
-    number: IntArray,
-    heads: IntArray,
-    node: IntArray,
-    groups: IntArray | None,
-    place: str,
+    events: pd.DataFrame, rows: IntArray, number: IntArray, node: IntArray, groups: IntArray | None, place: str
 ) -> pd.DataFrame:
-    """One row per incident; `rows` sort events by incident and time, `heads` are the first of each incident."""
+    """One row per incident; `rows` sort events by incident and time, `number` are the incidents of these."""
+    heads = np.flatnonzero(np.diff(number, prepend=-1))
     size = heads.size
     places = ["system", *([place] if place != "system" and place in events.columns else [])]
     begun, end_known = nanoseconds(events["start"])[rows], events["end"].notna().to_numpy()[rows]
@@ -302,26 +288,24 @@ def _summary(
 
 
 def _scopes(
-    table: pd.DataFrame,
-    of_group: BoolArray,
-    whole_system: BoolArray,
-    number: IntArray,
-    log: FailureLog,
-    group: str | None,
+    table: pd.DataFrame, events: pd.DataFrame, rows: IntArray, number: IntArray, log: FailureLog, group: str | None
 ) -> npt.NDArray[np.object_]:
     """Scope of each incident, from the nodes it hit and what its records declare."""
     nodes = table["nodes"].to_numpy()
 
-    def any_of(records: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-        return np.bincount(number, records, len(table)) > 0
+    def any_of(records: BoolArray) -> BoolArray:
+        return np.bincount(number, records[rows], len(table)) > 0
 
+    of_group = (events["scope"] == "group").to_numpy(dtype=bool)
     system = table["system"].astype("category").cat
     size = log.population["system"].astype(object).value_counts().reindex(system.categories, fill_value=0)
     system_size = np.append(size.to_numpy(dtype=np.int64), 0)[system.codes]
     out = np.array(["node", "group"], dtype=object)[((nodes > 1) | any_of(of_group)).astype(np.int64)]
     if group is not None:
         out[(table["groups"].to_numpy() == 1) & (nodes > 1)] = group
-    out[any_of(whole_system) | ((system_size > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * system_size))] = "system"
+    out[
+        any_of(of_whole_system(events)) | ((system_size > 1) & (nodes > 1) & (nodes >= _SYSTEM_SHARE * system_size))
+    ] = "system"
     return out
 
 

@@ -1,8 +1,7 @@
 """Nodes whose failure rate stands out, compared with how the rates of all nodes differ.
 
-The nodes of every system are described by renewal models (`relfit.analyses.screening.frailty`): equal nodes, rates that
-vary continuously, two classes. Nodes count as unequal only where their numbers of failures scatter more, or one node
-has more of them, than in random logs of equal nodes.
+`relfit.analyses.screening.frailty` describes the nodes of a system. They count as unequal only where their numbers of
+failures scatter more, or one node has more of them, than in random logs of equal nodes.
 """
 
 from __future__ import annotations
@@ -122,9 +121,8 @@ class OutlierNodes(Result):
                 f"({number(row['ratio_low'], 2)} to {number(row['ratio_high'], 2)})"
             )
         often = "" if len(self.outliers) == 0 else f", outliers at {OFTEN:g} times the mean rate or more"
-        bad = (
-            "two classes of nodes fit no better" if row["description"] == "either" else "there is no separate bad group"
-        )
+        either = row["description"] == "either"
+        bad = "two classes of nodes fit no better" if either else "there is no separate bad group"
         spread = f"(coefficient of variation {number(row['spread'], 2)}{often})"
         return f". Failure rates vary continuously {spread}; {bad}"
 

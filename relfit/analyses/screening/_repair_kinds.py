@@ -1,10 +1,9 @@
-"""Repair times as a mixture of quick and slow repairs, by cause.
+"""Repair times as a mixture of quick and slow repairs, by cause: a reboot takes minutes, an ordered part days.
 
-A reboot takes minutes, a part that must be ordered takes days. Two kinds of repair are fitted as two exponentials
-(hyperexponential) and as two lognormals (by EM, then by Newton's method from there). The split is the time at which a
-repair is as likely to be quick as slow. The mean of a kind is that of the repairs as observed, each counted by the
-probability that it is of this kind: the shares times the means add to the mean of all repairs, which the means of two
-lognormals do not.
+Two kinds are fitted as two exponentials (hyperexponential) and as two lognormals (by EM, then by Newton's method). The
+split is the time at which a repair is as likely to be quick as slow. The mean of a kind is that of the repairs as
+observed, each counted by the probability that it is of this kind: the shares times these means add to the mean of all
+repairs, as the means of two lognormals do not.
 """
 
 from __future__ import annotations
@@ -125,9 +124,8 @@ class RepairKinds(Result):
         if len(each) < 2 or not one or not (self.best()["status"] == "ok").any():
             return ""
         name = parts.keys[-1]
-        means = [
-            f"{row[name]} {duration(row['mean'])}" for row in each.dropna(subset="mean").head(_NAMED).to_dict("records")
-        ]
+        named = each.dropna(subset="mean").head(_NAMED).to_dict("records")
+        means = [f"{row[name]} {duration(row['mean'])}" for row in named]
         return f"The {name}s explain them: repairs of each are of one kind ({', '.join(means)} on average)."
 
 

@@ -1,8 +1,6 @@
 """Repeat failures: the same node and the same cause again, sooner after the repair than equal nodes would.
 
-If nodes are equal, one that was repaired is as likely as any other to be the next that fails from a cause. How long it
-lasted is therefore measured by how many others failed from that cause meanwhile: a bad month of the fleet makes no
-repeats.
+How long it lasted is measured by how many others failed from that cause meanwhile: a bad month makes no repeats.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Intervals of the Weibull shape where rates may vary over the calendar: a failed node's age against that of others.
 
-A rate that varies over the calendar (good and bad weeks, drift) makes times between failures as unequal as a hazard
-that falls with age does. At one instant all nodes have the same calendar, so it cancels (Cox 1972): nodes whose hazard
-falls with age fail when they are younger than the others. Unequal and changing rates of nodes are allowed for by how
-often each had failed until then and recently (Aalen, Borgan and Gjessing 2008, chapter 8).
+Such a rate makes times between failures as unequal as a hazard that falls with age does. At one instant all nodes have
+the same calendar, so it cancels (Cox 1972). Unequal and changing rates of nodes are allowed for by how often each had
+failed until then and recently (Aalen, Borgan and Gjessing 2008, chapter 8).
 """
 
 from __future__ import annotations
@@ -32,14 +31,12 @@ def calendar_shape(
 ) -> FloatArray:
     """Interval of the shape of each group's hazard by age, whatever its rate does over the calendar, shape (groups, 2).
 
-    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The ends
-    are the lowest and the highest of two intervals: for rates of nodes that differ and stay, and for rates that change
-    too. NaN where no two nodes can be compared.
-
-    The partial likelihood of the nodes that failed, each among up to 10 others that were up at that instant, with the
-    hazard ``r(t) age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so
-    far and c those of a mean node in the time that it had been watched: what a gamma frailty of variance v comes to
-    given the past. The second interval has powers of one plus the failures of the last 15 and 60 days besides.
+    `clock` has the hours, on one clock of all nodes, at which each life came under observation and left it. The partial
+    likelihood is that of the nodes that failed, each among up to 10 others that were up then, with the hazard ``r(t)
+    age**(shape - 1)`` times powers of ``(1 + v n) / (1 + v c)``, where n are the failures of the node so far and c
+    those of a mean node: what a gamma frailty of variance v comes to given the past. The ends are the lowest and
+    highest of this interval and one with powers of one plus the failures of the last 15 and 60 days besides. NaN where
+    no two nodes can be compared.
     """
     out = np.full((n_groups, 2), np.nan)
     far = normal_quantile(level)
@@ -59,8 +56,7 @@ def calendar_shape(
 def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray) -> RenewalModels:
     """The models with intervals of the shape that exclude 1 only where a varying rate does not explain it.
 
-    Where the interval of a group excludes 1 and `calendar_shape` does not confirm it, interval and covariance are
-    widened so that it includes 1, and the group is ``moving``.
+    Where `calendar_shape` does not confirm that, interval and covariance include 1, and the group is ``moving``.
     """
     group, shape = models.group_of_node, models.shape
     claimed = (models.ageing != 0) & (models.status == "ok")

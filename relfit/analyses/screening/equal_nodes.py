@@ -1,8 +1,7 @@
 """Random logs of equal nodes: whether numbers of failures differ more than those of nodes with one distribution.
 
-A node's failures are compared with the cumulative hazard of its own lives, since counts alone scatter as much in a
-fleet of equal nodes with a heavy tail: of all nodes together (the score test of a frailty; Commenges and Andersen
-1995), and of the node with the largest excess, which many others hide in that sum.
+A node's failures are compared with the cumulative hazard of its own lives: the counts of equal nodes with a heavy tail
+scatter as much. Of all nodes together (the score test of a frailty; Commenges and Andersen 1995), and of one.
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ _MOST_DRAWN = 4_000_000  # times between failures in all random logs
 def equal_nodes_p(lives: LifeData, n_resamples: int, rng: np.random.Generator) -> float:
     """P-value: share of random logs of equal nodes whose failures differ at least as much from their expectation.
 
-    They differ by their scatter or by the largest excess of one node, whichever is rarer among the random logs; the
-    smaller of the two shares is itself compared with that of every random log (Westfall and Young 1993).
-    Times between failures have the distribution, among Weibull, gamma and lognormal, that describes those of all nodes
-    best by AIC; each node runs from a random moment on and for as long as it was watched. A distribution whose random
-    logs have 25 % more or fewer failures than these nodes gives way to the next; if all do, the nearest is used.
+    By their scatter or the largest excess of one node, whichever is rarer among the random logs; the smaller share is
+    itself compared with that of every random log (Westfall and Young 1993). Times between failures have the
+    distribution that describes those of all nodes best by AIC; one whose random logs have 25 % more or fewer failures
+    than these nodes gives way to the next. Each node runs from a random moment on, for as long as it was watched.
     """
     if lives.durations.size > _MOST_LIVES:
         share = _MOST_LIVES / lives.durations.size
@@ -86,8 +84,7 @@ def _rarer(seen: FloatArray, drawn: FloatArray) -> float:
 def _scores(counts: FloatArray, spent: FloatArray) -> FloatArray:
     """Two scores of each log, shape (logs, 2): for a spread of rates, and for one node with a rate of its own.
 
-    The first has the squares of failures less those expected, beyond what chance adds; the second is the largest
-    Poisson deviance among the nodes with more failures than expected.
+    Squares of failures less those expected, beyond what chance adds; and the largest Poisson deviance of a node.
     """
     total = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
     expected = np.maximum(spent * total / np.maximum(spent.sum(axis=-1, keepdims=True), 1e-300), 1e-300)

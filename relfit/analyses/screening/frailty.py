@@ -51,15 +51,14 @@ def renewal_models(
     """Fit Weibull renewals of equal nodes, of nodes with gamma frailty and of two classes of nodes, in every group.
 
     A group of `lives` is a node, and `groups` has the number of its system; of a system with more than 300,000 lives a
-    random sample of nodes is used. Intervals are normal on the log scale. Nodes count as unequal only where few of
-    `n_resamples` random logs of equal nodes (`relfit.analyses.screening.equal_nodes`) differ as much: equal nodes whose
-    times between failures are not Weibull would otherwise pass for two classes of Weibull nodes, and a single node far
-    from the others for one of them, since it gains less than BIC asks for. Without random logs BIC decides.
+    random sample of nodes is used. Nodes count as unequal only where few of `n_resamples` random logs of equal nodes
+    (`relfit.analyses.screening.equal_nodes`) differ as much: BIC, which decides without them, takes equal nodes that
+    are not Weibull for two classes, and misses a single node far from the others.
 
     With frailty z of mean one and variance v, a node with n failures and cumulative hazard s (of frailty one) has the
-    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A
-    life in progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962)
-    and counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
+    likelihood of a gamma mixture, ``Gamma(k + n) k^k / (Gamma(k) (k + s)^(k + n))``, k = 1/v (Hougaard 2000). A life in
+    progress at an unknown age that ended has the density S(x)/mean of a stationary renewal process (Cox 1962) and
+    counts 1/shape in n; a node that was never seen to fail has a regularised beta function.
     """
     level_checked(level)
     code = np.zeros(lives.n_groups, np.int64) if groups is None else np.asarray(groups, dtype=np.int64)
@@ -294,11 +293,8 @@ def _never_failed(k: FloatArray, b: FloatArray, c: FloatArray) -> FloatArray:
 def _fitted(data: _Lives, name: str, usable: IntArray) -> Maximum:
     """The maximum in every group; not converged in those that are not usable. Free scales are in hours."""
     size, k = data.n_groups, _FREE[name]
-    starts: dict[str, list[tuple[float, ...]]] = {
-        "equal": [()],
-        "spread": [(np.log(0.3),)],
-        "classes": [(special.logit(p), np.log(r - 1.0)) for p, r in _STARTS],
-    }
+    classes: list[tuple[float, ...]] = [(special.logit(share), np.log(ratio - 1.0)) for share, ratio in _STARTS]
+    starts: dict[str, list[tuple[float, ...]]] = {"equal": [()], "spread": [(np.log(0.3),)], "classes": classes}
     part = replace(data.take(usable), model=name)
     begun = [np.tile([0.0, 0.0, *further], (usable.size, 1)) for further in starts[name]]
     best, *others = at_once([partial(maximise, part, at, iterations=_ITERATIONS) for at in begun])
@@ -323,10 +319,8 @@ def _covariance(part: _Lives, name: str, best: Maximum, at: IntArray) -> FloatAr
     moves = np.concatenate([step * np.eye(k), -step * np.eye(k)])
     each = part.loglik(name, free[None] + moves[:, None, :])
     score = (each[:k] - each[k:]) / (2.0 * step)
-    meat = np.empty_like(inverse)
-    for i in range(k):
-        for j in range(k):
-            meat[:, i, j] = part.sums(score[i] * score[j])
+    products = np.array([[part.sums(one * other) for other in score] for one in score])
+    meat = np.ascontiguousarray(products.transpose(2, 0, 1))
     nodes = part.sums((part.failed > 0).astype(np.float64))
     robust = inverse @ meat @ inverse * (nodes / np.maximum(nodes - 1.0, 1.0))[:, None, None]
     return np.where((nodes >= _FEWEST_NODES)[:, None, None], robust, inverse)

@@ -1,8 +1,7 @@
 """The windows that join records to incidents, one per level: records of a node, nodes of a rack, racks of a system.
 
-Within a node, a burst is distinguished from failures that follow each other as in a renewal process. Between nodes,
-only times from a record to the one before it of *another* node count: however a node's own failures cluster, another
-node fails within a short window of them no more often than its rate says. `relfit.base.numeric.bursts` has the rule.
+Within a node, a burst is distinguished from a renewal process. Between nodes, only times from a record to the one
+before it of *another* node count: its own failures may cluster. `relfit.base.numeric.bursts` has the rule.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from relfit.base.text import count, duration, percent
 from relfit.base.units import NANOSECONDS_PER_HOUR
 
 _COLUMNS = ("from_hours", "to_hours", "observed", "expected", "ratio", "smooth_ratio")
+_Choice = tuple[IntArray, IntArray, bursts.ChanceJoins, bursts.Selection]
 _RUN = 100  # points over which the rate is taken as constant
 _FEWEST_BESIDE = 10  # times beside points of several units that a window can be chosen from
 _ENOUGH = 50  # times above a window from which a rate is estimated
@@ -81,27 +81,19 @@ class IncidentWindow(Result):
     def headline(self) -> str:
         """What the window is and why."""
         what = {"node": "Records of one node"}.get(self.level, f"Records of different nodes of one {self.level}")
-        chance = ""
-        if np.isfinite(self.by_chance):
-            chance = (
-                f"; chance alone would make {count(round(self.by_chance), 'join')} among {self.incidents:,} incidents"
-            )
+        joins = count(round(self.by_chance), "join") if np.isfinite(self.by_chance) else ""
+        chance = f"; chance alone would make {joins} among {self.incidents:,} incidents" if joins else ""
+        tick = duration(self.resolution)
         if self.specified:
             return f"{what} up to {duration(self.hours)} apart are joined, as specified{chance}."
         if self.status == "coarse" and self.level == "node":
-            return (
-                f"{what} are not joined: the clock's resolution of {duration(self.resolution)} is too coarse for that."
-            )
+            return f"{what} are not joined: the clock's resolution of {tick} is too coarse for that."
         if self.status == "coarse":
             return (
                 f"{what} are joined only where more of them share one tick of the clock than chance explains: a tick "
-                f"is {duration(self.resolution)}, too coarse to distinguish incidents from chance."
+                f"is {tick}, too coarse to distinguish incidents from chance."
             )
-        step = (
-            f"within {duration(self.resolution)} (the clock's resolution)"
-            if self.resolution > 1e-6
-            else "at one instant"
-        )
+        step = f"within {tick} (the clock's resolution)" if self.resolution > 1e-6 else "at one instant"
         if self.group_hours > self.hours:
             chance += f"; those beside an incident of several records up to {duration(self.group_hours)} apart"
         if self.hours == 0.0:
@@ -136,10 +128,10 @@ class Points:
     ended: IntArray
 
     def crowded(self, step: int, share: float) -> tuple[BoolArray, float]:
-        """Which points follow another in a step of the clock in which more units fail than chance explains.
+        """Points that follow another in a step of the clock with more units than chance explains; such joins by chance.
 
-        And how many of them are there by chance. The number by chance is Poisson with twice the rate of a hundred steps
-        with a record around it; how many it takes is such that chance joins less than a `share` of the points.
+        The number by chance is Poisson with twice the rate of a hundred steps with a record around it; how many it
+        takes is such that chance joins less than a `share` of the points.
         """
         tick = self.start // step
         fresh = changes(self.place, tick)
@@ -197,8 +189,7 @@ def window_of_nodes(gaps: IntArray, node: IntArray, span: int, step: int, share:
     """The window for records of one node, against a renewal process; arguments as in `base.numeric.bursts`."""
     if gaps.size < bursts.FEWEST:
         return _few("node", gaps, node.size, step)
-    ends, observed, null, selection = bursts.in_nodes(gaps, node, span, step, share)
-    return _chosen("node", observed, ends, step, null, selection, gaps, node.size, None)
+    return _chosen("node", step, bursts.in_nodes(gaps, node, span, step, share), gaps, node.size)
 
 
 def window_between(
@@ -213,17 +204,16 @@ def window_between(
     if times.size < bursts.FEWEST:
         return _few(level, times, points.place.size, step, specified), apart
     null = _null_between(points, observed, edges, step)
-    selection = bursts.select(observed, null, share, spent)
-    return _chosen(level, observed, ends, step, null, selection, times, points.place.size, specified), apart
+    choice = ends, observed, null, bursts.select(observed, null, share, spent)
+    return _chosen(level, step, choice, times, points.place.size, specified), apart
 
 
 def window_of_groups(points: Points, several: BoolArray, window: IncidentWindow, step: int, share: float) -> int:
     """Last of the steps of the clock up to which points join that are neighbours of one of `several` units.
 
-    Where units fail together, more of them may follow than the first window reaches, and few such times are lost among
-    those of single failures. So times beside points of several units are judged by themselves from the window on,
-    against as large a share of the times that chance gives. As within a node, ten times as many are an incident that
-    goes on; twice as many may be bad hours.
+    Where units fail together, more of them may follow than the first window reaches. So times beside points of several
+    units are judged by themselves from the window on, against as large a share of the times that chance gives. As
+    within a node, ten times as many are an incident that goes on; twice as many may be bad hours.
     """
     ends = bursts.ends_of_classes(step, bursts.LONGEST)
     edges = np.asarray((ends + 0.5) * step, dtype=np.float64)
@@ -254,16 +244,9 @@ def _few(level: str, times: IntArray, n_points: int, step: int, specified: float
 
 
 def _chosen(
-    level: str,
-    observed: IntArray,
-    ends: IntArray,
-    step: int,
-    null: bursts.ChanceJoins,
-    selection: bursts.Selection,
-    times: IntArray,
-    n_points: int,
-    specified: float | None,
+    level: str, step: int, choice: _Choice, times: IntArray, n_points: int, specified: float | None = None
 ) -> IncidentWindow:
+    ends, observed, null, selection = choice
     unit = step / NANOSECONDS_PER_HOUR
     begin = np.concatenate([[0], ends[:-1] + 1])
     with np.errstate(divide="ignore", invalid="ignore"):

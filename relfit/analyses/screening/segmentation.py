@@ -1,8 +1,6 @@
-"""Exact segmentation of counts, and the penalty that keeps a constant rate in one segment.
+"""Exact segmentation of counts (Jackson et al. 2005), and the penalty that keeps a constant rate in one segment.
 
-Dynamic programming over the last cut is exact (Jackson et al. 2005). The penalty comes from random logs with a constant
-rate in which every node keeps its times between failures; what a rate does from month to month anyhow counts as
-scatter, not as change.
+The penalty comes from random logs with a constant rate in which every node keeps its times between failures.
 """
 
 from __future__ import annotations
@@ -33,11 +31,6 @@ def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, sho
     """Exact segmentation of Poisson counts: what maximises the log-likelihood less `penalty` for each change.
 
     Gives the bins at which segments begin, and the number of bins; a segment has `shortest` bins or more.
-
-    Examples
-    --------
-    >>> segments([2, 1, 2, 9, 8, 9], [1.0] * 6, penalty=3.0).tolist()
-    [0, 3, 6]
     """
     running, time = (np.append(0.0, np.cumsum(np.asarray(values, dtype=np.float64))) for values in (counts, exposure))
     return np.asarray(_best_cuts(running, time, penalty, shortest), dtype=np.int64)
@@ -47,11 +40,6 @@ def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least
     """Segments without the changes of rate that are smaller than by the factor `least_change`.
 
     Of all neighbours whose rates differ by less, those are joined whose joining costs the least likelihood; then again.
-
-    Examples
-    --------
-    >>> merged(np.array([0, 2, 4, 6]), [10, 10, 11, 11, 40, 40], np.ones(6), 1.25).tolist()
-    [0, 4, 6]
     """
     joined = np.asarray(cuts, dtype=np.int64)
     while joined.size > 2:
@@ -106,9 +94,8 @@ def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray
 def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
     """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
 
-    Neighbouring bins are joined until some five failures fall into each, as far as forty bins; "month" is `shortest`
-    bins, or as many as hold some five failures. Of its differences the largest fifth is left out, so that changes from
-    period to period do not count as scatter while a rate that wanders all the time does.
+    Neighbouring bins are joined until some five failures fall into each; a month is `shortest` bins, or as many as hold
+    five. Of its differences the largest fifth, which may be changes from period to period, is left out.
     """
     number, total = counts.astype(np.float64), int(counts.sum())
     near = _scatter(number, exposure, int(np.clip(total // 5, min(40, counts.size), counts.size)))
@@ -122,13 +109,7 @@ def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
 
 
 def dispersions(counts: NumberArray, exposure: FloatArray, cuts: IntArray, spans: IntArray) -> FloatArray:
-    """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span.
-
-    Examples
-    --------
-    >>> dispersions(np.array([4, 4, 0, 0, 4, 4, 0, 0]), np.ones(8), np.array([0, 8]), np.array([1, 2])).tolist()
-    [2.2857142857142856, 5.333333333333333]
-    """
+    """Variance over mean of the counts of this many bins together, about the rates of segments, one value per span."""
     number, time = np.add.reduceat(counts, cuts[:-1]), np.add.reduceat(exposure, cuts[:-1])
     rate = np.divide(number, time, out=np.zeros(time.size), where=time > 0.0)
     due = np.repeat(rate, np.diff(cuts)) * exposure
@@ -155,17 +136,7 @@ def gain_of(number: FloatArray, time: FloatArray, shortest: int) -> float:
 
 
 def steps_or_trend(counts: NumberArray, exposure: FloatArray, cuts: IntArray) -> tuple[float, float]:
-    """What a rate constant between `cuts`, and a log-linear one, add to the log-likelihood of a constant rate.
-
-    From each is taken what its parameters cost (Schwarz 1978): two for a change, one for the trend.
-
-    Examples
-    --------
-    >>> counts = np.repeat([2, 9], 20)
-    >>> steps, trend = steps_or_trend(counts, np.ones(40), np.array([0, 20, 40]))
-    >>> steps > trend
-    True
-    """
+    """What a rate constant between `cuts`, and a log-linear one, gain over a constant rate, less BIC's penalties."""
     number, time = np.asarray(counts, dtype=np.float64), np.asarray(exposure, dtype=np.float64)
     cost = 0.5 * np.log(max(number.sum(), 1.0))
     n, t = np.add.reduceat(number, cuts[:-1]), np.add.reduceat(time, cuts[:-1])
@@ -195,8 +166,7 @@ def null_gains(
 ) -> tuple[FloatArray, float]:
     """What the best change gains in logs of a constant rate, which `draw` gives, and the p-value of `best`.
 
-    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991): the penalty of any alpha
-    below 0.05 is then above it.
+    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991).
     """
     generator = np.random.default_rng(rng)
     gains = np.empty(n_resamples)
@@ -250,31 +220,21 @@ class Renewals:
         """Instants with each owner's times between failures in random order, from a random moment on."""
         order = rng.permutation(self.owner.size)
         shift = rng.random(self.length.size) * self.length - self._before
-        return np.asarray(_renewed(order, self.owner, self._first.copy(), self.gaps, shift, self.begin, self.length))
+        return np.asarray(_renewed(order, self.owner, self.gaps, shift, self.begin, self.length))
 
     @cached_property
     def _before(self) -> FloatArray:
         """Time of observation of all owners before each."""
         return np.cumsum(self.length.astype(np.float64)) - self.length
 
-    @cached_property
-    def _first(self) -> npt.NDArray[Any]:
-        """Where each owner's failures begin."""
-        return np.searchsorted(self.owner, np.arange(self.length.size))
-
 
 @njit(cache=True, nogil=True)
 def _renewed(
-    order: np.ndarray,
-    owner: np.ndarray,
-    place: np.ndarray,
-    gaps: np.ndarray,
-    shift: np.ndarray,
-    begin: np.ndarray,
-    length: np.ndarray,
+    order: np.ndarray, owner: np.ndarray, gaps: np.ndarray, shift: np.ndarray, begin: np.ndarray, length: np.ndarray
 ) -> np.ndarray:
     """Instants of failures with the times between them in another `order`, from `shift` on and once round."""
     sorted_by_owner = np.empty_like(gaps)
+    place = np.searchsorted(owner, np.arange(length.size))
     for row in order:
         sorted_by_owner[place[owner[row]]] = gaps[row]
         place[owner[row]] += 1

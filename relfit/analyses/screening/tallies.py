@@ -1,7 +1,6 @@
 """Counts of what a log holds: events along time, by cause and by node.
 
-Every record of the log counts as one event here, whatever its scope. Times to failure (`FailureLog.ttf`) are derived by
-other rules: there a record that begins while its node is already down belongs to the outage that is going on.
+Every record counts as one event, whatever its scope; `FailureLog.ttf` joins those that begin while a node is down.
 """
 
 from __future__ import annotations
@@ -70,17 +69,7 @@ def calendar_bins(log: FailureLog, unit: str | None = None) -> tuple[pd.Datetime
 
 
 def over_time(log: FailureLog, unit: str | None = None) -> TimeTally:
-    """Count a log's events in calendar bins; an `ArgumentError` for an unknown unit.
-
-    The unit is ``"hour"`` to ``"year"``, by the length of the window when left out.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> tally = over_time(rf.datasets.load("white"))
-    >>> tally.unit, tally.total.size
-    ('quarter', 17)
-    """
+    """Count a log's events in calendar bins of a `unit`, ``"hour"`` to ``"year"``; by default as the window is long."""
     edges, unit = calendar_bins(log, unit)
     if not len(edges):
         return TimeTally(edges, np.zeros((0, 0), np.int64), (), unit)
@@ -142,27 +131,15 @@ def by_cause(log: FailureLog) -> CauseTally:
     """Share of each cause in the events and in the hours of outage.
 
     A record's outage counts once, whether it stopped one node or the whole system; records without an end have none.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> by_cause(rf.datasets.load("white")).table.index[0]
-    'hardware'
     """
     events = log.events
     cause = events["cause"].astype(object).where(events["cause"].notna(), NOT_STATED).astype(str)
     outage = _hours(events["start"], events["end"])
-    grouped = pd.DataFrame({"cause": cause, "outage": outage}).groupby("cause")["outage"]
-    table = pd.DataFrame(
-        {
-            "events": grouped.size(),
-            "events_share": grouped.size() / max(len(events), 1),
-            "outage_hours": grouped.sum(),
-            "outage_share": grouped.sum() / outage.sum() if outage.sum() > 0 else np.nan,
-            "mean_outage_hours": grouped.mean(),
-            "median_outage_hours": grouped.median(),
-        }
-    )
+    grouped = pd.DataFrame({"cause": cause, "outage": outage}).groupby("cause")
+    columns = {"events": "size", "outage_hours": "sum", "mean_outage_hours": "mean", "median_outage_hours": "median"}
+    table = grouped.agg(**{name: ("outage", function) for name, function in columns.items()})
+    table.insert(1, "events_share", table["events"] / max(len(events), 1))
+    table.insert(3, "outage_share", table["outage_hours"] / outage.sum() if outage.sum() > 0 else np.nan)
     table = table.sort_values(["events", "outage_hours"], ascending=False).rename_axis("cause")
     return CauseTally(table, bool(events["cause"].notna().any()), bool(outage.notna().any()))
 
@@ -178,13 +155,6 @@ def by_node(log: FailureLog) -> pd.DataFrame:
     Where a log gives lifetimes rather than events, a node's events are its lifetimes that ended in a failure. One row
     per node, most events first: ``system``, ``node``, ``events``, ``hours`` under observation, ``expected`` (the
     system's events shared out by those hours) and ``ratio``.
-
-    Examples
-    --------
-    >>> import relfit as rf
-    >>> busiest = by_node(rf.datasets.load("white")).iloc[0]
-    >>> busiest["node"], int(busiest["events"])
-    ('n391', 125)
     """
     people = log.population
     nodes = pairs(people)
