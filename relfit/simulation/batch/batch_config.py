@@ -62,16 +62,13 @@ TimeOrShare = Annotated[Any, AfterValidator(lambda value: check_duration(value) 
 class WorkloadTable(Settings):
     """``[workload]``: the list of jobs, and how it is scaled."""
 
-    file: Path | None = None
-    """A file, or the name of a fetched list of jobs."""
+    file: Path | None = None  # a file, or the name of a fetched list of jobs
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
-    jobs: int | None = Field(None, ge=1)
-    """Number of jobs to take, from the first on; all by default."""
-    walltime: TimeOrShare | None = None
-    """Walltime of every job in place of the requested one."""
+    jobs: int | None = Field(None, ge=1)  # number of jobs to take, from the first on; all by default
+    walltime: TimeOrShare | None = None  # walltime of every job in place of the requested one
     load: float | None = Field(None, gt=0)
     compress: float | None = Field(None, gt=0)
     copies: int | None = Field(None, ge=1)

@@ -21,19 +21,14 @@ from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.event_loop import advance, prepare
 from relfit.simulation.batch.failure_processes import FailureStream
 
-Progress = Callable[[str, float], None]
-"""Takes a text that says how far a run is, and the share that is done."""
+Progress = Callable[[str, float], None]  # takes a text that says how far a run is, and the share that is done
 REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation somewhere (until)"
-_BUDGET = 20_000
-"""Instants between two looks at the clock."""
+_BUDGET = 20_000  # instants between two looks at the clock
 _SAVING_SHARE = 0.015
 """Largest share of real time for files at intervals of it: where they take more, the next comes later."""
-_MOST_IDLE = 2_000_000
-"""Failures in a row without a start after which the run is given up."""
-_MOST_KILLS = 10_000_000
-"""Jobs killed in a row, none ended and no checkpoint written, after which the run is given up."""
-_PATIENCE = 0.2
-"""Seconds between two calls of `progress`."""
+_MOST_IDLE = 2_000_000  # failures in a row without a start after which the run is given up
+_MOST_KILLS = 10_000_000  # jobs killed in a row, none ended and no checkpoint written, after which the run is given up
+_PATIENCE = 0.2  # seconds between two calls of `progress`
 
 
 @dataclass
@@ -46,14 +41,11 @@ class Drive:
     start: float = 0.0
     next_estimate: float = np.inf
     next_save: float = np.inf
-    seconds: float = 0.0
-    """Real time so far."""
+    seconds: float = 0.0  # real time so far
     starts_seen: int = 0
     idle_failures: int = 0
-    achieved: tuple[int, float] = (0, np.nan)
-    """Jobs left to end and work in checkpoints, at the last check."""
-    kills_before: int = 0
-    """Jobs killed by then."""
+    achieved: tuple[int, float] = (0, np.nan)  # jobs left to end and work in checkpoints, at the last check
+    kills_before: int = 0  # jobs killed by then
     job_id: Any = None
     requested: Any = None
 
@@ -77,13 +69,10 @@ class Simulation:
     """The content of one file: the machine in progress, or each of its classes of nodes, simulated in turn."""
 
     parts: list[Drive]
-    classes: dict[str, int] | None = None
-    """Nodes of each class."""
-    rows: list[IntArray] = field(default_factory=list)
-    """Which jobs of the workload each class has."""
+    classes: dict[str, int] | None = None  # nodes of each class
+    rows: list[IntArray] = field(default_factory=list)  # which jobs of the workload each class has
     saved: list[Path] = field(default_factory=list)
-    of: Mapping[str, Any] | None = None
-    """The description of `Saving.of`."""
+    of: Mapping[str, Any] | None = None  # the description of `Saving.of`
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
@@ -100,8 +89,7 @@ def drive(simulation: Simulation, write: Write, saving: Saving | None = None, pr
         return all(_drive_part(simulation, run, saving, write, times, progress) for run in simulation.parts)
 
 
-Write: TypeAlias = Callable[[Simulation, Path], None]
-"""Writes a file to go on from."""
+Write: TypeAlias = Callable[[Simulation, Path], None]  # writes a file to go on from
 
 
 @dataclass

@@ -21,8 +21,7 @@ Table = np.ndarray[Any, np.dtype[np.void]]
 _PER_STRETCH = 4096.0
 _BLOCK = 1024
 _LONGEST = 100.0 * 8766.0 * HOUR
-Lives = tuple[FloatArray, FloatArray]
-"""Weibull shape and scale (seconds) of each node."""
+Lives = tuple[FloatArray, FloatArray]  # Weibull shape and scale (seconds) of each node
 
 
 def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome: IntArray | int = 0) -> Table:
@@ -35,10 +34,8 @@ def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome:
 class FailureProcess(Protocol):
     """Draws the failures of some nodes."""
 
-    rate: float
-    """Failures per second."""
-    up_since: FloatArray | None
-    """When each node was last repaired before time 0, in seconds, where that is known."""
+    rate: float  # failures per second
+    up_since: FloatArray | None  # when each node was last repaired before time 0, in seconds, where that is known
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""

@@ -25,14 +25,10 @@ class Slices(NamedTuple):
     """Slices of time in their order, each up to the next; the first `size[0]` of each array are in use."""
 
     size: IntArray
-    times: FloatArray
-    """When each begins."""
-    counts: IntArray
-    """Nodes that nothing is planned on."""
-    rows: IntArray
-    """Which row of `masks` each has."""
-    masks: Mask
-    """Nodes that no running job, reservation or plan of particular nodes has."""
+    times: FloatArray  # when each begins
+    counts: IntArray  # nodes that nothing is planned on
+    rows: IntArray  # which row of `masks` each has
+    masks: Mask  # nodes that no running job, reservation or plan of particular nodes has
 
 
 @part

@@ -37,8 +37,7 @@ def _values(values: list[object]) -> list[object]:
     return values
 
 
-Values = Annotated[list[object], AfterValidator(_values)]
-"""Values of a parameter."""
+Values = Annotated[list[object], AfterValidator(_values)]  # values of a parameter
 
 
 class Experiment(Model):

@@ -18,8 +18,7 @@ from relfit.base.text import rounded_interval
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import alike, row_statistics
 
-Price: TypeAlias = float | Mapping[str, float]
-"""Price of one unit of a parameter or an output, or prices by value."""
+Price: TypeAlias = float | Mapping[str, float]  # price of one unit of a parameter or an output, or prices by value
 
 
 def best_cells(

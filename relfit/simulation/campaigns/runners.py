@@ -21,8 +21,7 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-Outputs = dict[str, FloatArray]
-"""By output one value per replication."""
+Outputs = dict[str, FloatArray]  # by output one value per replication
 
 _KINDS = {
     "training": ("simulator_runs", "TrainingRuns"),
@@ -33,21 +32,17 @@ _KINDS = {
 }
 
 
-_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")
-"""Outputs of which more is better."""
+_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")  # outputs of which more is better
 
 
 class Runner:
     """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes."""
 
-    output = ""
-    """The default of the campaign's `output`; the first output where it is empty."""
-    beside: tuple[str, ...] = ()
-    """A further output and its good side, for a Pareto front."""
+    output = ""  # the default of the campaign's `output`; the first output where it is empty
+    beside: tuple[str, ...] = ()  # a further output and its good side, for a Pareto front
     units: Mapping[str, str] = MappingProxyType({})
     """Units of outputs, and of parameters that are plain numbers, by the last part of their keys."""
-    document = "settings"
-    """Name of the configuration, for messages."""
+    document = "settings"  # name of the configuration, for messages
     base: Any
 
     def __init__(self, campaign: Campaign) -> None:

@@ -33,8 +33,7 @@ class DevicesTable(Model):
     mtbf_tray: str | float
     mtbf_rack: str | float = float("inf")
     mttr: str | float | None = None
-    repair: StagedRepairs | None = None
-    """Repairs of trays and racks, in place of `mttr`."""
+    repair: StagedRepairs | None = None  # repairs of trays and racks, in place of `mttr`
 
     @model_validator(mode="after")
     def _repaired(self) -> Self:

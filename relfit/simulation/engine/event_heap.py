@@ -25,8 +25,7 @@ class EventHeap(NamedTuple):
     """Events in heap order: ``events[0]`` is the first of ``size[0]``."""
 
     events: Records[Event]
-    place: IntArray
-    """Position of the event of each number in `events`; -1 without one."""
+    place: IntArray  # position of the event of each number in `events`; -1 without one
     size: IntArray
 
 

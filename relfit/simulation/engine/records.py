@@ -12,8 +12,7 @@ from relfit.base.numeric.compiled import njit
 
 Record = TypeVar("Record")
 
-compiled = njit(nogil=True, error_model="numpy")
-"""Compile a function that Python may call, and cache it on disk."""
+compiled = njit(nogil=True, error_model="numpy")  # compile a function that Python may call, and cache it on disk
 
 entry = njit(nogil=True, error_model="numpy", _nrt=False)
 """`compiled`, for a function that makes no arrays: it skips reference counting, which takes time."""
@@ -30,8 +29,7 @@ inlined = njit(**_inner, _nrt=False, forceinline=True)
 merged = njit(**_inner, _nrt=False, inline="always")
 """`part`, inlined by numba: for the part of a single function, compiled with it."""
 
-making_arrays = njit(**_inner)
-"""`part`, for a function that makes arrays."""
+making_arrays = njit(**_inner)  # `part`, for a function that makes arrays
 
 
 class Records(Protocol[Record]):

@@ -14,10 +14,8 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
 
-REPLACED, BEYOND_REPAIR = -1, -2
-"""Outcomes of a repair; the others are the number of the stage that succeeded, from 1."""
-HISTORIES = 64
-"""Distinct numbers of earlier repairs, from 0, that settings may tell apart."""
+REPLACED, BEYOND_REPAIR = -1, -2  # outcomes of a repair; the others are the number of the stage that succeeded, from 1
+HISTORIES = 64  # distinct numbers of earlier repairs, from 0, that settings may tell apart
 
 
 def listed(value: object) -> Any:
@@ -62,17 +60,14 @@ def _read(value: object) -> Any:
     return value if isinstance(value, StagedRepairs) else check_duration(value)
 
 
-Repair = Annotated[Any, BeforeValidator(_read)]
-"""A duration, or a table of `StagedRepairs`."""
+Repair = Annotated[Any, BeforeValidator(_read)]  # a duration, or a table of `StagedRepairs`
 
 
 class DrawnRepairs(NamedTuple):
     """Drawn repairs, one per node."""
 
-    hours: FloatArray
-    """Until the node, or its replacement, is up; infinite where it never is."""
-    outcome: IntArray
-    """Number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`."""
+    hours: FloatArray  # until the node, or its replacement, is up; infinite where it never is
+    outcome: IntArray  # number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`
 
 
 class RepairStage(Settings):
