@@ -68,6 +68,12 @@ def test_training_varies_the_calibrated_repairs(tmp_path: Path) -> None:
         runner.check({"manual_repair_time": "2h"})
 
 
+def test_a_setting_makes_the_tables_that_are_missing() -> None:
+    settings = {"failures.0.repair": "1h", "scheduler.name": "fcfs"}
+    expected = {"failures": [{"mtbf": "5h", "repair": "1h"}], "scheduler": {"name": "fcfs"}}
+    assert changed({"failures": [{"mtbf": "5h"}]}, settings) == expected
+
+
 def test_limits_go_with_the_value() -> None:
     mtbf = {"value": 5.0, "low": 4.0, "high": 6.0, "level": 0.95}
     assert changed({"mtbf": {"node": mtbf}}, {"mtbf.node.value": 9.0}) == {

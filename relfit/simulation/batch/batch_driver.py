@@ -76,10 +76,10 @@ class Simulation:
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
-    """Run a simulation to the end, or until it is stopped; whether it came to the end.
+    """Run a simulation to the end, or until it is stopped; whether it came to the end. `write` writes a file to go on
+    from.
 
-    `write` writes a file to go on from. A `DataError` when jobs wait for more nodes than are ever up at once, or are
-    killed without end.
+    A `DataError` when jobs wait for more nodes than are ever up at once, or are killed without end.
     """
     prepare()
     every = np.inf if saving is None else saving.seconds("every")

@@ -209,10 +209,7 @@ def new_jobs(size: int) -> Records[BatchJob]:
 
 
 def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
-    """An engine before its first event, with all nodes idle; its tables are small and grow when needed.
-
-    `jobs` are in order of submission. Plans that fix nodes need room for the plan of every job.
-    """
+    """An engine before its first event, all nodes idle; jobs in order of submission. Plans that fix nodes need room."""
     nodes, state = new_records(Node, n_nodes), new_records(State, 1)
     nodes["weibull_shape"], nodes["scale"] = 1.0, np.inf
     state["n_free"] = state["n_up"] = n_nodes

@@ -131,10 +131,8 @@ class Replay:
 
 
 class Renumbered:
-    """The failures of a source by other numbers: of a class of nodes in the machine, or of the machine in a part of it.
-
-    `shift` is added to the numbers; failures of nodes that are then outside of the `n_nodes` nodes are left out. `key`
-    names the source in the state.
+    """The failures of a source, `shift` added to their nodes, less those outside of `n_nodes` nodes: of a class of
+    nodes in the machine, or of the machine in a part of it. `key` names the source in the state.
     """
 
     def __init__(
@@ -283,14 +281,6 @@ class FailureStream:
     """Failures of several sources in order of time, one interval of time at a time, from the second `start` on.
 
     `begun` is ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
-
-    Examples
-    --------
-    >>> from relfit.simulation.batch.failure_source import NodeFailures
-    >>> stream = FailureStream([NodeFailures(life="1000h", repair="10h")], 100, 1)
-    >>> rows = stream.take()
-    >>> bool(3500 < len(rows) < 4700), bool((np.diff(rows["time"]) >= 0).all())
-    (True, True)
     """
 
     def __init__(

@@ -298,10 +298,9 @@ def read_failures(path: str | Path) -> ReplayedFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class PartOfFailures(Failures):
-    """Failures of a machine that strike a part of its nodes, of consecutive numbers from `first` on.
+    """Failures of a machine that strike a part of its nodes, from the number `first` on.
 
-    All parts that draw with the same seed, from the second `since` on, have the same failures, so one of the machine
-    strikes all parts at one instant.
+    Parts with one seed, drawn from the second `since` on, have the same failures: one strikes all parts at one instant.
     """
 
     machine: Failures
@@ -358,13 +357,7 @@ class ClassFailures(Failures):
 
 
 def group_numbers(groups: int | npt.ArrayLike | None, n_nodes: int) -> IntArray:
-    """Group of each node, numbered from 0; an `ArgumentError` where their number is not that of the nodes.
-
-    Examples
-    --------
-    >>> group_numbers(3, 7).tolist(), group_numbers(["b", "a", "b"], 3).tolist()
-    ([0, 0, 0, 1, 1, 1, 2], [1, 0, 1])
-    """
+    """Group of each node, numbered from 0; an `ArgumentError` where their number is not that of the nodes."""
     if groups is None:
         return np.zeros(n_nodes, dtype=np.int64)
     if np.ndim(groups) == 0:

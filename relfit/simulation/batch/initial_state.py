@@ -155,10 +155,10 @@ def _judge(run: Drive, part: Part, size: int) -> None:
 
 
 def _check_ends(jobs: Records[es.BatchJob], rates: FloatArray, workload: Workload) -> None:
-    """Reject jobs that would hardly ever end.
+    """Reject jobs that would hardly ever end: ``exp(rate time)`` attempts are expected until a time passes without
+    failure.
 
-    ``exp(rate time)`` attempts are expected until a time passes without a failure, with the rate of the nodes that fail
-    least. Only failures whose rate depends on no age are counted: others add attempts.
+    The rate is that of the nodes that fail least, of failures whose rate depends on no age: others add attempts.
     """
     tried = np.flatnonzero(jobs["status"] == es.SUBMITTED_LATER)
     if not tried.size or not rates.any():
@@ -184,7 +184,7 @@ def reservation_tables(
 ) -> tuple[Records[Reserved], npt.NDArray[np.bool_]]:
     """Reservations in order of their start, in seconds, and their nodes, shape (reservations, nodes).
 
-    An `ArgumentError` for one that ends before it starts or is announced after it, and for two of one node at one time.
+    An `ArgumentError` for impossible times, and for two of one node at one time.
     """
     rows = new_records(Reserved, len(reservations))
     masks = np.zeros((len(reservations), n_nodes), dtype=np.bool_)

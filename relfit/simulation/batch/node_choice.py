@@ -30,10 +30,7 @@ def _round_robin(e: Engine, idle: IntArray, size: int) -> IntArray:
 
 @making_arrays
 def _adjacent(e: Engine, idle: IntArray, hazards: FloatArray, size: int) -> IntArray:
-    """The adjacent idle nodes with the least sum of hazards.
-
-    Where too few are adjacent, nodes that follow each other among the idle ones.
-    """
+    """The adjacent idle nodes with the least sum of hazards; where too few are, ones that follow each other."""
     best, apart, chosen = math.inf, True, 0
     total = 0.0
     for i in range(idle.size):

@@ -75,10 +75,7 @@ def _fits(e: Engine, job: int, nodes: IntArray) -> bool:
 
 @making_arrays
 def _shadow(e: Engine, job: int, free: IntArray) -> tuple[float, IntArray]:
-    """When enough nodes of all classes are free by the walltimes of running jobs, and how many of each remain then.
-
-    All jobs that end by that very time are counted.
-    """
+    """When enough nodes of all classes are free by the walltimes of running jobs, and how many of each remain then."""
     later, shadow = free.copy(), math.inf
     for i in range(e.state[0].running_end):
         if e.running[i] >= 0:

@@ -55,10 +55,7 @@ def _check(classes: Sequence[NodeClass], machine: Part) -> None:
 def _one_machine(
     workload: Workload, classes: Sequence[NodeClass], machine: Part, sizes: dict[str, int], rng: np.random.Generator
 ) -> Simulation:
-    """A simulation of all classes as one machine before its first event; nodes of the first class come first.
-
-    An `ArgumentError` for unknown classes, nodes that do not add up, and settings that do not go with such jobs.
-    """
+    """All classes as one machine before its first event; nodes of the first class come first."""
     _check(classes, machine)
     needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
     failures: list[Failures] = list(machine.failures)

@@ -157,10 +157,7 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
 
 
 def read_simulation(path: str | Path) -> Simulation:
-    """Read a simulation in progress.
-
-    A `ReadError` for a file that holds no such simulation, is damaged, or is of another version of the format.
-    """
+    """Read a simulation in progress; a `ReadError` for another or a damaged file, or another version of the format."""
     try:
         return _read(path)
     except ReadError:

@@ -209,10 +209,7 @@ def drop_running(e: Engine, job: int) -> None:
 
 @part
 def shadow_of(e: Engine, nodes: int) -> tuple[float, int]:
-    """When `nodes` nodes are free by the walltimes of running jobs, and how many remain then.
-
-    All jobs that end by that very time are counted.
-    """
+    """When `nodes` nodes are free by the walltimes of running jobs (ends at that time count), and how many remain."""
     free, shadow = e.state[0].n_free, math.inf
     for i in range(e.state[0].running_end):
         if e.running[i] >= 0:

@@ -32,8 +32,7 @@ class PlannerRuns(Runner):
     """A planner over its arguments.
 
     The configuration has ``planner`` (checkpoint, migration or replication), ``mtbf`` of a node or ``params`` (a
-    parameter file), and arguments of the planner by their names: tables ``checkpoint`` (every, save, restore), for
-    migration ``costs`` (save, restore, restart, migration) and ``predictor``, and single values.
+    parameter file), and arguments of the planner by their names: tables, as `_TABLES`, and single values.
     """
 
     document = "settings of a planner"
@@ -72,9 +71,9 @@ class PlannerRuns(Runner):
 
 
 class LogFitRuns(Runner):
-    """`simulate_log` from parameters, and `relfit.fit` of its times to failure.
+    """`simulate_log` from a parameter file, and `relfit.fit` of its times to failure.
 
-    The configuration is a parameter file with, in addition, ``span``, ``nodes``, ``racks`` and ``families`` to fit.
+    In addition the configuration has ``span``, ``nodes``, ``racks`` and ``families`` to fit.
     """
 
     output = "mean"

@@ -417,10 +417,8 @@ def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
 def replications_needed(
     campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
 ) -> pd.Series:
-    """Replications that a campaign needs of each cell, as far as the runs done can tell.
-
-    With `until`, whether the interval is narrow enough is checked at fixed numbers of replications, the same whoever
-    computes: ``replications``, and a quarter more each time.
+    """Replications that a campaign needs of each cell, as far as the runs done can tell; with `until`, intervals are
+    checked at fixed numbers of runs, the same whoever computes.
     """
     least = int(campaign.get("replications", 30))
     if campaign.get("until") is None:

@@ -111,13 +111,8 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
 def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
     """A copy of the tables with other values at dotted keys; a number is a position in a list.
 
-    The limits of an estimate, or of a fitted family, go with its value. An `ArgumentError` for a position that is not
+    The limits of an estimate, or of a fitted family, go with its value. An `ArgumentError` for a place that is not
     there.
-
-    Examples
-    --------
-    >>> changed({"failures": [{"mtbf": "5h"}]}, {"failures.0.repair": "1h", "scheduler.name": "fcfs"})
-    {'failures': [{'mtbf': '5h', 'repair': '1h'}], 'scheduler': {'name': 'fcfs'}}
     """
     tables: dict[str, Any] = copy.deepcopy(dict(document))
     for key, value in settings.items():
@@ -139,25 +134,12 @@ def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> d
 
 
 def stream(seed: int, first: int) -> np.random.Generator:
-    """A generator that spawns those of the replications from `first` on.
-
-    Examples
-    --------
-    >>> later, all_of_them = stream(5, 3).spawn(1)[0], np.random.default_rng(5).spawn(4)
-    >>> later.random() == all_of_them[3].random()
-    True
-    """
+    """A generator that spawns those of the replications from `first` on."""
     return np.random.default_rng(np.random.SeedSequence(seed, n_children_spawned=first))
 
 
 def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first: int, last: int, seed: int) -> Outputs:
-    """Results of a function by name, with the generator of each replication; NaN where one lacks a name.
-
-    Examples
-    --------
-    >>> replicated(lambda rng: {"value": 2.0}, 3, 5, 0)
-    {'value': array([2., 2.])}
-    """
+    """Results of a function by name, with the generator of each replication; NaN where one lacks a name."""
     rows = [run(rng) for rng in stream(seed, first).spawn(last - first)]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
@@ -169,10 +151,7 @@ def columns(table: pd.DataFrame) -> Outputs:
 
 
 class OwnFunction(Runner):
-    """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
-
-    Each replication has a random stream of its own, the same in all cells.
-    """
+    """A function of the parameters, and a generator if it takes `rng`; it returns a number, or several by name."""
 
     document = "parameters of a function"
 

@@ -97,9 +97,9 @@ class TrainingRuns(Runner):
 
 
 class BatchSystemRuns(Runner):
-    """`relfit.simulation.batch.simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
+    """`simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
 
-    The lists of jobs that the cells need are read when the cells are checked, and sent to the workers.
+    The lists of jobs are read when the cells are checked, and sent to the workers.
     """
 
     output, beside = "mean_wait", ("utilisation", "most")
@@ -148,10 +148,7 @@ def _by_name(tables: object, sums: dict[str, int]) -> Any:
 
 
 class SparingRuns(Runner):
-    """`simulate_sparing` over keys such as ``devices.mttr`` and ``cluster.spare_blocks``; one strategy per cell.
-
-    With ``[[jobs]]`` it is `simulate_sparing_queue`.
-    """
+    """`simulate_sparing`, or with ``[[jobs]]`` `simulate_sparing_queue`, over keys such as ``devices.mttr``."""
 
     document = "a cluster with spares"
 

@@ -32,15 +32,7 @@ _LEAST = -600.0  # log of the shortest time
 
 
 def new_streams(n: int, seed: Sequence[int]) -> Streams:
-    """States of n streams, from numbers such as the seed and the replication.
-
-    Examples
-    --------
-    >>> streams = new_streams(2, [7, 0])
-    >>> before = streams.copy()
-    >>> 0.0 <= uniform(streams, 1) < 1.0, (streams == before).tolist()
-    (True, [True, False])
-    """
+    """States of n streams, from numbers such as the seed and the replication."""
     return np.random.SeedSequence(list(seed)).generate_state(n, np.uint64).astype(np.uint64)
 
 
@@ -75,12 +67,6 @@ def time_table(name: str, family: Distribution) -> FloatArray:
     """Logs of the times at which the cumulative hazard reaches the knots.
 
     An `ArgumentError` for a batch of distributions, or one with times that never end.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Weibull
-    >>> bool(np.ptp(np.diff(time_table("tray", Weibull(0.7, 100.0)))) < 1e-10)
-    True
     """
     if family.batch_shape:
         raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
@@ -95,13 +81,6 @@ def remaining_table(table: FloatArray) -> FloatArray:
     """The table of the remaining time from a random instant (equilibrium renewal).
 
     Its density is the reliability over the mean.
-
-    Examples
-    --------
-    >>> from relfit.fitting.families import Exponential
-    >>> times = time_table("tray", Exponential(0.02))
-    >>> bool(np.abs(remaining_table(times) - times)[:4000].max() < 1e-3)
-    True
     """
     alive = np.exp(-_hazards())
     time = np.exp(table)

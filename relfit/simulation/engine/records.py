@@ -78,16 +78,5 @@ def _numbers_of(alias: object) -> type[np.generic]:
 
 
 def new_records(fields: type[Record], n: int) -> Records[Record]:
-    """`n` records of zeros, with the fields of a class.
-
-    Examples
-    --------
-    >>> class Event:
-    ...     time: float
-    ...     number: int
-    >>> events = new_records(Event, 3)
-    >>> events[1].time = 2.5
-    >>> events["time"].tolist()
-    [0.0, 2.5, 0.0]
-    """
+    """`n` records of zeros, with the fields of a class."""
     return cast("Records[Record]", np.zeros(n, record_dtype(cast("type", fields))).view(np.recarray))

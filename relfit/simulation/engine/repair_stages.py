@@ -39,13 +39,7 @@ Times = Annotated[
 
 
 def by_repairs(values: Sequence[float], earlier: IntArray) -> FloatArray:
-    """The value of each node, of values by the number of earlier repairs; the last one holds for all further repairs.
-
-    Examples
-    --------
-    >>> by_repairs((0.9, 0.5), np.array([0, 1, 7])).tolist()
-    [0.9, 0.5, 0.5]
-    """
+    """The value of each node by its number of earlier repairs; the last one holds for all further repairs."""
     table = np.asarray(values, dtype=np.float64)
     return np.asarray(table[np.minimum(earlier, table.size - 1)])
 

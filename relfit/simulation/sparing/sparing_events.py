@@ -168,10 +168,9 @@ def _occupied(p: Plant, s: Setup) -> None:
 
 
 def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
-    """Run one cluster from 0 to `end` hours, with accounts from `warm` hours on.
+    """Run one cluster from 0 to `end` hours; the `ACCOUNTS` from `warm` hours on, as shares of time, or per hour.
 
-    Sets `down_hours`, zeros of shape (blocks + 1,), to the share of time in which that many blocks of a zone were down.
-    Returns the accounts as `ACCOUNTS`: shares of time, counts per hour, and the number of events.
+    Sets `down_hours` (zeros, shape (blocks + 1,)) to the share of time in which that many blocks of a zone were down.
     """
     job = new_records(JobState, 1)
     job["blocks"], job["period"] = float((setup.blocks - setup.spare_blocks) * setup.zones), setup.period
@@ -327,10 +326,9 @@ def _run_queue(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[Queu
 def simulate_queue(
     rng: np.random.Generator, setup: Setup, queue: Records[QueuedJob], periods: FloatArray, end: float
 ) -> Plant:
-    """Run a queue of jobs from 0 to the end of the last, or to `end` hours; `account` has the times and counts of each.
+    """Run a queue of jobs, in order of submission, to the end of the last or to `end` hours; `account` is that of each.
 
-    `queue` is in order of submission; its `started` and `ended` are NaN, and set in place. `periods` are the hours of
-    work between two checkpoints of each job.
+    Sets `started` and `ended` of the queue. `periods` are the hours of work between two checkpoints of each job.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

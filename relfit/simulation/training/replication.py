@@ -209,10 +209,7 @@ def _life(params: TrainingParameters) -> Distribution | None:
 
 
 def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun:
-    """Run one replication to its end.
-
-    A `DataError` when a job does not end within ``max_events``, or waits for servers that never come.
-    """
+    """Run one replication to its end; a `DataError` when a job does not end, or waits for servers that never come."""
     begin, (events, place, size) = setting.begin, setting.begin.heaps
     copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
     state = begin._replace(heaps=EventHeap(copy(events), copy(place), copy(size)), **copies)

@@ -352,15 +352,7 @@ def _traces(runs: list[TrainingRun]) -> pd.DataFrame:
 
 
 def assumed(params: TrainingParameters) -> str:
-    """The values of the published simulator for keys that were not set and change the answer most; "" without any.
-
-    Examples
-    --------
-    >>> assumed(TrainingParameters(prob_auto_to_manual=0, auto_repair_time=60, systematic_failure_fraction=0.1))
-    'Not set, so as in AIReSim: a server fails 0.01 times per day (random_failure_rate), recovery takes 20 minutes \
-(recovery_time), 40 % of automatic repairs leave a bad server bad \
-(auto_repair_fail_prob), no work is lost at a failure (checkpoint_every).'
-    """
+    """The values of the published simulator for keys that were not set and change the answer most; "" without any."""
     repeated = params.repeated_repairs
     chosen = params.model_fields_set | repeated.model_fields_set
     if params.failure is not None:
@@ -395,13 +387,7 @@ def assumed(params: TrainingParameters) -> str:
 
 
 def missing_standbys(params: TrainingParameters) -> str:
-    """How many of the warm standbys there can be, where the pools are too small for all; "" where they are not.
-
-    Examples
-    --------
-    >>> missing_standbys(TrainingParameters(job_size=128, working_pool_size=130, spare_pool_size=0, warm_standbys=5))
-    'Of 5 warm standbys there can only be 2: the pools have 130 servers, of which the job needs 128.'
-    """
+    """How many of the warm standbys there can be, where the pools are too small for all; "" where they are not."""
     jobs, servers = params.all_jobs, params.working_pool_size + params.spare_pool_size
     needed, standbys = (sum(getattr(job, name) for job in jobs) for name in ("job_size", "warm_standbys"))
     free = max(servers - needed, 0)
