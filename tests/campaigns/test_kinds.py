@@ -13,8 +13,8 @@ import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.fleet.calibration import write_parameters
 from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runner_kinds import AssumptionsTable
 from relfit.simulation.campaigns.runners import changed, runner_of
-from relfit.simulation.campaigns.simulator_runs import AssumptionsTable
 
 TRAINING = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
 

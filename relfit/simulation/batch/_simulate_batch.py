@@ -30,8 +30,7 @@ from relfit.simulation.batch.batch_settings import (
 )
 from relfit.simulation.batch.failure_processes import Failures, Table
 from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
-from relfit.simulation.batch.initial_state import first_state
-from relfit.simulation.batch.several_classes import in_classes
+from relfit.simulation.batch.initial_state import first_state, in_classes
 from relfit.simulation.batch.simulation_files import described, read_simulation, write_simulation
 from relfit.system.jobs import Checkpoint
 

@@ -14,8 +14,17 @@ import numpy as np
 from relfit.base.numeric.compiled import compile_notice
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
-from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue
-from relfit.simulation.batch.node_pool import take_down, take_up, write_line
+from relfit.simulation.batch.job_events import (
+    can_ever_start,
+    finish,
+    is_gone,
+    join,
+    kill,
+    requeue,
+    take_down,
+    take_up,
+    write_line,
+)
 from relfit.simulation.batch.queue_order import schedule
 from relfit.simulation.batch.waiting_queue import remove
 from relfit.simulation.engine.event_heap import pop, put

@@ -24,14 +24,12 @@ from relfit.simulation.campaigns.campaign import Campaign
 Outputs = dict[str, FloatArray]  # by output one value per replication
 
 _KINDS = {
-    "training": ("simulator_runs", "TrainingRuns"),
-    "batch": ("simulator_runs", "BatchSystemRuns"),
-    "sparing": ("simulator_runs", "SparingRuns"),
-    "plan": ("analysis_runs", "PlannerRuns"),
-    "fit": ("analysis_runs", "LogFitRuns"),
+    "training": "TrainingRuns",
+    "batch": "BatchSystemRuns",
+    "sparing": "SparingRuns",
+    "plan": "PlannerRuns",
+    "fit": "LogFitRuns",
 }
-
-
 _MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")  # outputs of which more is better
 
 
@@ -94,8 +92,7 @@ def runner_of(campaign: Campaign) -> Runner:
     if callable(kind) or ":" in kind:
         return OwnFunction(campaign)
     check_names([kind], [*_KINDS, "module:function"], "kind of run")
-    module, name = _KINDS[kind]
-    runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
+    runner: Runner = getattr(import_module("relfit.simulation.campaigns.runner_kinds"), _KINDS[kind])(campaign)
     return runner
 
 

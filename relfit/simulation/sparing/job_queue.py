@@ -23,12 +23,7 @@ from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.replications import replicate, summary
 from relfit.simulation.sparing.device_times import DeviceTimes
 from relfit.simulation.sparing.sparing_events import QueuedJob, simulate_queue
-from relfit.simulation.sparing.sparing_simulation import (
-    HOURS_PER_YEAR,
-    PreparedSparing,
-    SparingAssumptions,
-    prepared,
-)
+from relfit.simulation.sparing.sparing_simulation import HOURS_PER_YEAR, PreparedSparing, SparingAssumptions, prepared
 from relfit.simulation.sparing.sparing_state import Accounts
 from relfit.system.jobs.checkpoint import best_interval
 
