@@ -99,7 +99,6 @@ class RepairedFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         if isinstance(self.repair, StagedRepairs):
             return HOUR * self.repair.long_run_mean()
         if isinstance(self.repair, Distribution):
@@ -116,17 +115,14 @@ class Replay:
         self.up_since: FloatArray | None = None
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         n = int(np.searchsorted(self.rows["time"], until, side="right"))
         taken, self.rows = self.rows[:n], self.rows[n:]
         return taken
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"left": len(self.rows)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.rows = self.rows[len(self.rows) - state["left"] :]
 
 
@@ -143,17 +139,14 @@ class Renumbered:
         self.up_since = up_since
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         rows = self.source.take(until).copy()
         rows["node"] += self.shift
         return rows[(rows["node"] >= 0) & (rows["node"] < self.n_nodes)]
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {self.key: self.source.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.source.restore(state[self.key])
 
 
@@ -190,7 +183,6 @@ class Process:
         self.down_until = np.full(self.earlier.size, -np.inf)
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         if self.members is None:
             return self._take_any(until)
         parts = [np.zeros(0, dtype=FAILURE)]
@@ -245,12 +237,10 @@ class Process:
         return repair, outcome
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         history = {"earlier": self.earlier.tolist(), "down_until": self.down_until.tolist()}
         return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state, **history}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.next, self.earlier, self.down_until = (np.array(state[name]) for name in ("next", "earlier", "down_until"))
         self.rng.bit_generator.state = state["rng"]
 
@@ -264,15 +254,12 @@ class Together:
         self.up_since = next((part.up_since for part in parts if part.up_since is not None), None)
 
     def take(self, until: float) -> Table:
-        """Failures up to a time, those of each process in turn."""
         return np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(until) for part in self.parts)])
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"parts": [part.state() for part in self.parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such processes were."""
         for part, own in zip(self.parts, state["parts"], strict=True):
             part.restore(own)
 
@@ -311,7 +298,6 @@ class FailureStream:
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"until": self.until, "begun": self._begun, **self._together.state()}
 
     def restore(self, state: dict[str, Any]) -> None:

@@ -74,8 +74,7 @@ def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
 def _return_borrowed(state: ClusterState, job: JobRecord) -> None:
     """Return the borrowed servers of a job, and idle borrowed ones, to the spare pool."""
     _release_standbys(state, job)
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.lent == at.BORROWED:
             if server.state == at.ACTIVE and server.job == job.number:
                 leave(state, job, server)
@@ -173,14 +172,13 @@ def _list_candidates(state: ClusterState, job: JobRecord) -> int:
                 to_spares(state, server)
                 surplus -= 1
     n, choice = 0, state.lists
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.state == at.IDLE:
             if surplus > 0 and server.lent != at.OWN:
                 to_spares(state, server)
                 surplus -= 1
             else:
-                choice[n] = i
+                choice[n] = server.number
                 n += 1
     return n
 

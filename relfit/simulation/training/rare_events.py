@@ -85,18 +85,18 @@ def _is_delivered(state: ClusterState, server: ServerRecord) -> None:
 def _regenerate(state: ClusterState) -> None:
     """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
     n, choice = 0, state.lists
-    for i in range(len(state.servers)):
-        if not state.servers[i].bad and state.servers[i].state not in (at.RETIRED, at.ON_ORDER):
-            choice[n] = i
+    for server in state.servers:
+        if not server.bad and server.state not in (at.RETIRED, at.ON_ORDER):
+            choice[n] = server.number
             n += 1
     for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):
         place = i + below(state.cluster.streams, at.REGENERATION, n - i)
         choice[i], choice[place] = choice[place], choice[i]
         change_class(state, state.servers[choice[i]], True)
     _plan(state, at.REGENERATE, state.cluster.now + state.options.regeneration_interval)
-    for j in range(len(state.jobs)):
-        if state.jobs[j].phase == at.RUNNING and not state.options.renew_lives:
-            plan_end(state, state.jobs[j])
+    for job in state.jobs:
+        if job.phase == at.RUNNING and not state.options.renew_lives:
+            plan_end(state, job)
 
 
 @merged
@@ -128,8 +128,8 @@ def _rack_fails(state: ClusterState) -> None:
     _strike(state, rack)
     back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
     put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
-    for j in range(len(state.jobs)):
-        _struck_leave_job(state, state.jobs[j])
+    for job in state.jobs:
+        _struck_leave_job(state, job)
     spares = state.queues[at.SPARES]
     for _ in range(spares.length):  # each once
         server = take_first(state, spares)
@@ -138,33 +138,32 @@ def _rack_fails(state: ClusterState) -> None:
             server.lent = at.OF_SPARES
         else:
             add_last(state, spares, server)
-    for i in range(len(state.servers)):
-        if state.servers[i].struck and state.servers[i].state == at.IDLE:
-            set_state(state, state.servers[i], at.RACK_DOWN)
+    for server in state.servers:
+        if server.struck and server.state == at.IDLE:
+            set_state(state, server, at.RACK_DOWN)
 
 
 @merged
 def _strike(state: ClusterState, rack: int) -> None:
     """Mark the servers of a rack that its failure hits: the stated share on average, one or more, at random."""
     left = 0
-    for i in range(len(state.servers)):
-        state.servers[i].struck = state.servers[i].rack == rack
-        left += state.servers[i].struck
+    for server in state.servers:
+        server.struck = server.rack == rack
+        left += server.struck
     if state.options.rack_share >= 1.0:
         return
     streams = state.cluster.streams
     hits = max(int(state.options.rack_share * left + uniform(streams, at.RACKS)), 1)
-    for i in range(len(state.servers)):
-        if state.servers[i].struck:
-            state.servers[i].struck = below(streams, at.RACKS, left) < hits
-            hits -= state.servers[i].struck
+    for server in state.servers:
+        if server.struck:
+            server.struck = below(streams, at.RACKS, left) < hits
+            hits -= server.struck
             left -= 1
 
 
 @merged
 def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.struck and server.state == at.ACTIVE and server.job == job.number:
             if job.phase == at.RUNNING:
                 job.run_time += stop_run(state, job)
@@ -186,9 +185,9 @@ def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
 @merged
 def _rack_is_back(state: ClusterState, rack: int) -> None:
     """The servers of a rack are available again."""
-    for i in range(len(state.servers)):
-        if state.servers[i].rack == rack and state.servers[i].state == at.RACK_DOWN:
-            give_back(state, state.servers[i])
+    for server in state.servers:
+        if server.rack == rack and server.state == at.RACK_DOWN:
+            give_back(state, server)
 
 
 @merged
@@ -197,8 +196,7 @@ def _cluster_fails(state: ClusterState) -> None:
     cluster = state.cluster
     cluster.down_until = cluster.now + exponential(cluster.streams, at.CLUSTER) * state.options.cluster_repair_time
     _plan_cluster_failure(state)
-    for j in range(len(state.jobs)):
-        job = state.jobs[j]
+    for job in state.jobs:
         if job.phase == at.RUNNING:
             job.run_time += stop_run(state, job)
             job.cluster_failures += 1

@@ -180,11 +180,11 @@ def give_back(state: ClusterState, server: ServerRecord) -> None:
 
 @merged
 def _refill_standbys(state: ClusterState, server: ServerRecord) -> bool:
-    for j in range(len(state.jobs)):
-        job = state.jobs[j]
+    for job in state.jobs:
         if job.phase == at.STALLED:
             break
-        misses = standbys_of(state, job).length < job.standbys and (state.options.refill_any or server.home == j)
+        misses = standbys_of(state, job).length < job.standbys
+        misses = misses and (state.options.refill_any or server.home == job.number)
         if misses and (job.phase <= at.SELECTING or job.phase == at.DOWN):
             stand_by(state, job, server)
             return True
@@ -205,6 +205,6 @@ def to_spares(state: ClusterState, server: ServerRecord) -> None:
 def wake(state: ClusterState) -> None:
     """Let stalled jobs look for servers again."""
     state.cluster.repaired_since = True
-    for j in range(len(state.jobs)):
-        if state.jobs[j].phase == at.STALLED:
-            state.jobs[j].until = state.cluster.now
+    for job in state.jobs:
+        if job.phase == at.STALLED:
+            job.until = state.cluster.now

@@ -48,8 +48,7 @@ def _begin(state: ClusterState) -> None:
         order[i], order[place] = order[place], order[i]
         state.servers[order[i]].bad = True
     if options.steady_ages:
-        for i in range(n):
-            server = state.servers[i]
+        for server in state.servers:
             age = time_at(options.age_table, exponential(streams, at.SETUP))
             hazard = hazard_at(options.life_table, age) + exponential(streams, at.SETUP)
             slower = options.bad_factor if server.bad else 1.0
@@ -77,8 +76,8 @@ def advance(state: ClusterState) -> int:
         # the original program completes repairs in progress, and counts them
         if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
-        if options.tracing and _trace_is_full(state):
-            return TRACE_FULL
+        if options.tracing and cluster.changes > len(state.trace) - 4 * len(state.servers) - 16:
+            return TRACE_FULL  # an event might find too little room for its changes
         cluster.events += 1
         if cluster.events > options.max_events:
             return TOO_MANY_EVENTS
@@ -97,19 +96,13 @@ def advance(state: ClusterState) -> int:
 
 
 @merged
-def _trace_is_full(state: ClusterState) -> bool:
-    """Whether an event might find too little room for its changes."""
-    return state.cluster.changes > len(state.trace) - 4 * len(state.servers) - 16
-
-
-@merged
 def _next_job(state: ClusterState) -> JobRecord:
     """The job whose phase ends first; the first of them in a tie."""
-    first = 0
-    for j in range(1, len(state.jobs)):
-        if state.jobs[j].until < state.jobs[first].until:
-            first = j
-    return state.jobs[first]
+    first = state.jobs[0]
+    for job in state.jobs:
+        if job.until < first.until:
+            first = job
+    return first
 
 
 @merged
