@@ -209,12 +209,9 @@ class BatchConfig(Settings):
             share = _share(table.walltime)
             limit = float(in_seconds("walltime", table.walltime)) if share is None else share * jobs.run_time
             jobs = jobs.with_columns({"requested": np.broadcast_to(limit, len(jobs))})
-        if table.copies is not None:
-            jobs = copies(jobs, table.copies)
-        if table.compress is not None:
-            jobs = compress(jobs, table.compress)
-        if table.load is not None:
-            jobs = scale_load(jobs, table.load)
+        scalings: Any = ((copies, table.copies), (compress, table.compress), (scale_load, table.load))
+        for scale, factor in scalings:
+            jobs = jobs if factor is None else scale(jobs, factor)
         return jobs
 
     def settings(self) -> dict[str, Any]:

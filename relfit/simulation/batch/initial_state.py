@@ -49,7 +49,7 @@ def first_state(workload: Workload, part: Part, rng: int | np.random.Generator |
     _check(part)
     jobs = _job_table(workload, size, part)
     if part.checkpoint is not None:
-        _checkpoints(jobs, part.checkpoint, _system_mtbf(part, size), size)
+        _checkpoints(jobs, part, part.checkpoint, size)
     fixed = part.planned and part.scheduler.fixed_nodes
     engine = es.new_engine(jobs, size, fixed_plans=fixed)
     rows, masks = reservation_tables(part.reservations, size)
@@ -119,17 +119,10 @@ def _job_table(workload: Workload, size: int, part: Part) -> Records[es.BatchJob
     return jobs
 
 
-def _system_mtbf(part: Part, size: int) -> float | None:
-    """Seconds between failures of nodes of the machine; None where that is not known."""
-    if part.cluster.mtbf is not None:
-        return in_seconds("mtbf", part.cluster.mtbf, zero=False)
-    rate = float(sum(source.rates(size).sum() for source in part.failures))
-    return 1.0 / rate if rate else None
-
-
-def _checkpoints(
-    jobs: Records[es.BatchJob], checkpoint: Checkpoint | CheckpointShares, mtbf: float | None, size: int
-) -> None:
+def _checkpoints(jobs: Records[es.BatchJob], part: Part, checkpoint: Checkpoint | CheckpointShares, size: int) -> None:
+    mtbf = None if part.cluster.mtbf is None else in_seconds("mtbf", part.cluster.mtbf, zero=False)
+    if mtbf is None and (rate := float(sum(source.rates(size).sum() for source in part.failures))):
+        mtbf = 1.0 / rate
     for name in ("save", "restore"):
         cost = getattr(checkpoint, name)
         of_shares = isinstance(checkpoint, CheckpointShares)
@@ -213,9 +206,6 @@ def reservation_tables(
                 raise ArgumentError(what, remedy="give them other times or nodes")
         rows["announced"][i], rows["start"][i], rows["end"][i] = announced, start, end
     return rows, masks
-
-
-# ------------------------------------------------------------- classes of nodes
 
 
 def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:

@@ -118,9 +118,6 @@ def idle_nodes(e: Engine) -> IntArray:
     return nodes
 
 
-# ------------------------------------------------------------------------- jobs
-
-
 @part
 def moldable_time(e: Engine, job: int, size: int) -> float:
     """Seconds that a job runs on `size` nodes, by Amdahl (1) or Gustafson (2)."""

@@ -60,16 +60,6 @@ def _adjacent(e: Engine, idle: IntArray, hazards: FloatArray, size: int) -> IntA
     return idle[chosen : chosen + size]
 
 
-@part
-def _best_rack(counts: IntArray, size: int) -> int:
-    """The rack with the fewest idle nodes that suffice; else the one with the most."""
-    best = int(np.argmax(counts))
-    for rack in range(counts.size):
-        if size <= counts[rack] < counts[best]:
-            best = rack
-    return best
-
-
 @making_arrays
 def _racks(e: Engine, idle: IntArray, size: int) -> IntArray:
     """One rack where possible; else the racks with the most idle nodes first."""
@@ -82,7 +72,10 @@ def _racks(e: Engine, idle: IntArray, size: int) -> IntArray:
     taken = np.zeros(idle.size, np.bool_)
     left = size
     while left > 0:
-        best = _best_rack(counts, left)
+        best = int(np.argmax(counts))
+        for rack in range(n):
+            if left <= counts[rack] < counts[best]:  # it suffices, and has fewer
+                best = rack
         counts[best] = 0
         for i in range(idle.size):
             if e.nodes[idle[i]].rack == best and left > 0:

@@ -248,15 +248,10 @@ def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
             yield label, {name: _value(campaign.parameters[name], u) for name, u in zip(names, row, strict=True)}
 
 
-def _value(ends: list[object], u: float) -> object:
+def _value(ends: list[Any], u: float) -> object:
     """The value at a share `u`: between two numbers (integers stay integers), else one of the list."""
     low, high = ends[0], ends[-1]
-    if (
-        len(ends) != 2
-        or not (isinstance(low, (int, float)) and isinstance(high, (int, float)))
-        or isinstance(low, bool)
-        or isinstance(high, bool)
-    ):
+    if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
         return ends[min(int(u * len(ends)), len(ends) - 1)]
     if isinstance(low, int) and isinstance(high, int):
         return low + min(int(u * (high - low + 1)), high - low)

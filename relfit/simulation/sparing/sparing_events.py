@@ -197,20 +197,12 @@ class QueuedJob:
 
 
 @part
-def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
-    """Hours that a job that begins to run takes to its end without a failure; there is no checkpoint at the end."""
-    left, period = work - p.account[j].useful, p.job[j].period
-    if not 0.0 < period < left:
-        return max(left, 0.0)
-    return left + (math.ceil(left / period) - 1.0) * s.save
-
-
-@part
 def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
-    """Let a job run from its last checkpoint."""
-    job, now = p.job[j], p.clock[0].now
+    """Let a job run from its last checkpoint; there is no checkpoint at its end."""
+    job, now, left = p.job[j], p.clock[0].now, work - p.account[j].useful
     job.mode, job.begun, job.elapsed, job.pending = RUNNING, now, 0.0, 0.0
-    job.ready = now + _time_to_end(s, p, j, work)
+    saves = math.ceil(left / job.period) - 1.0 if 0.0 < job.period < left else 0.0
+    job.ready = now + (max(left, 0.0) + saves * s.save)
 
 
 @part

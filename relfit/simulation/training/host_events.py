@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from relfit.base.arrays import IntArray
 from relfit.simulation.engine.random_streams import below
 from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.simulation.training import cluster_state as at
@@ -202,17 +201,13 @@ def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
             n += 1
         else:
             left -= 1
-            _swap(choice, pick - active, left)
+            choice[pick - active], choice[left] = choice[left], choice[pick - active]
     for i in range(left):
         join(state, job, state.servers[choice[i]])
     for i in range(left, min(left + job.standbys, n)):
-        _swap(choice, i, i + below(streams, at.SELECTION, n - i))
+        place = i + below(streams, at.SELECTION, n - i)
+        choice[i], choice[place] = choice[place], choice[i]
     return left
-
-
-@inlined
-def _swap(choice: IntArray, i: int, k: int) -> None:
-    choice[i], choice[k] = choice[k], choice[i]
 
 
 @part
@@ -232,7 +227,8 @@ def candidates(state: ClusterState, job: JobRecord) -> int:
     release(state, job)
     n = _list_candidates(state, job)
     for i in range(n - 1, 0, -1):
-        _swap(state.lists, i, below(state.cluster.streams, at.SELECTION, i + 1))
+        place = below(state.cluster.streams, at.SELECTION, i + 1)
+        state.lists[i], state.lists[place] = state.lists[place], state.lists[i]
     return n
 
 

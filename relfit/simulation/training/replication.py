@@ -273,9 +273,6 @@ def _problem(state: ClusterState, code: int) -> DataError:
     return DataError(what, remedy=remedy)
 
 
-# ------------------------------------- that nothing is lost: servers and minutes
-
-
 def fault_of(state: ClusterState) -> str:
     """The first inconsistency in words; empty without one."""
     states, held = state.servers["state"], state.cluster.held
