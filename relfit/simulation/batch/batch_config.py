@@ -181,18 +181,7 @@ class BatchConfig(Settings):
     saving: Saving | None = None
 
     def read_jobs(self, file: Path | None = None) -> Workload:
-        """The workload of `file`, or of the configuration, scaled as the configuration says.
-
-        Parameters
-        ----------
-        file : str or Path, optional
-            In place of that of the configuration.
-
-        Raises
-        ------
-        ArgumentError
-            When neither names a file.
-        """
+        """The workload of `file`, or of the configuration, scaled as that says; an `ArgumentError` without a file."""
         table = self.workload
         place = table.file if file is None else file
         if place is None:
@@ -215,13 +204,7 @@ class BatchConfig(Settings):
         return jobs
 
     def settings(self) -> dict[str, Any]:
-        """The arguments of `relfit.simulate_batch`, without the workload.
-
-        Raises
-        ------
-        ArgumentError
-            When both the cluster and classes have a number of nodes.
-        """
+        """The arguments of `relfit.simulate_batch`, without the workload."""
         if self.classes and self.cluster.nodes is not None:
             what = "nodes of the cluster stand beside classes"
             raise ArgumentError(what, remedy="write each class once under [[classes]], with its nodes")

@@ -113,14 +113,7 @@ class StagedRepairs(Settings):
     replacement: Time | None = None
 
     def draw(self, earlier: IntArray, rng: np.random.Generator) -> DrawnRepairs:
-        """Draw one repair of each node.
-
-        Parameters
-        ----------
-        earlier : ndarray of int, shape (nodes,)
-            Earlier repairs of each node.
-        rng : numpy.random.Generator
-        """
+        """Draw one repair of each node, by its number of earlier repairs."""
         hours, outcome = np.zeros(earlier.size), np.full(earlier.size, BEYOND_REPAIR)
         broken = np.arange(earlier.size)
         for number, stage in enumerate(self.stages, start=1):
@@ -143,14 +136,7 @@ class StagedRepairs(Settings):
         return mean + (0.0 if self.replacement is None else left * self.replacement_hours)
 
     def beyond_repair(self, earlier: int = 0) -> float:
-        """Probability that a node with `earlier` repairs is beyond repair.
-
-        Examples
-        --------
-        >>> stages = [RepairStage(time=1, success=[1, 0.5]), RepairStage(time=9, success=0.8)]
-        >>> StagedRepairs(stages=stages).beyond_repair(0), StagedRepairs(stages=stages).beyond_repair(4)
-        (0.0, 0.1)
-        """
+        """Probability that a node with `earlier` repairs is beyond repair."""
         failing = [1.0 - by_repairs(stage.success, np.array([earlier]))[0] for stage in self.stages]
         return float(np.prod(failing).round(15))
 

@@ -37,7 +37,9 @@ def rare_event(state: ClusterState) -> None:
     elif kind == at.RACK_FAILS:
         _rack_fails(state)
     elif kind == at.RACK_BACK:
-        _rack_is_back(state, number - len(state.servers))
+        for server in state.servers:
+            if server.rack == number - len(state.servers) and server.state == at.RACK_DOWN:
+                give_back(state, server)
     elif kind == at.CLUSTER_FAILS:
         _cluster_fails(state)
     elif kind == at.REGENERATE:
@@ -180,14 +182,6 @@ def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
             set_state(state, server, at.RACK_DOWN)
         else:
             stand_by(state, job, server)
-
-
-@merged
-def _rack_is_back(state: ClusterState, rack: int) -> None:
-    """The servers of a rack are available again."""
-    for server in state.servers:
-        if server.rack == rack and server.state == at.RACK_DOWN:
-            give_back(state, server)
 
 
 @merged

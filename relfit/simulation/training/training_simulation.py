@@ -286,16 +286,13 @@ def simulate_training(
     with compile_notice(advance, "about ten seconds"):
         while len(runs) < n:
             runs += replicate(run, range(first + len(runs), first + n), workers)
-            if accuracy is not None and not _precise(runs, wanted, accuracy):
-                n = min(n + _BATCH, max(n, checked.max_replications))
+            if accuracy is not None:
+                times = np.array([run.jobs["ended"].max() for run in runs])
+                precise = len(runs) > 1 and half_interval(times, wanted) <= accuracy * times.mean()
+                n = n if precise else min(n + _BATCH, max(n, checked.max_replications))
     table = _table(checked, runs)
     table["replication"] += first
     return TrainingSimulation(checked, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
-
-
-def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:
-    times = np.array([run.jobs["ended"].max() for run in runs])
-    return times.size > 1 and bool(half_interval(times, level) <= accuracy * times.mean())
 
 
 def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
