@@ -75,25 +75,6 @@ def give_back(e: Engine, job: int) -> None:
 
 
 @part
-def take_down(e: Engine, node: int) -> None:
-    """An idle node is down."""
-    e.owner[node] = es.DOWN
-    e.state[0].n_up -= 1
-    e.state[0].n_free -= 1
-    e.state[0].head = es.NONE
-
-
-@part
-def take_up(e: Engine, node: int) -> None:
-    """A node that was down is idle."""
-    e.owner[node] = es.IDLE
-    e.state[0].n_up += 1
-    e.state[0].n_free += 1
-    e.state[0].head = es.NONE
-    e.state[0].lowest = min(e.state[0].lowest, node)
-
-
-@part
 def log_nodes(e: Engine, job: int, now: float) -> None:
     """Write down which nodes a job has got, a line for those that follow each other."""
     first = node = e.jobs[job].first

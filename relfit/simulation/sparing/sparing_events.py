@@ -118,18 +118,6 @@ def _stop(s: Setup, p: Plant) -> None:
         p.account[0].useful += p.job[0].pending
 
 
-@part
-def _job_event(s: Setup, p: Plant) -> None:
-    """A recovery is over, or a unit is back."""
-    job = p.job[0]
-    if job.mode == RECOVERING:
-        book_recovery(s, p, 0)
-        job.mode, job.ready, job.elapsed, job.pending = RUNNING, np.inf, 0.0, 0.0
-    else:
-        job.away -= 1
-        job.head = (job.head + 1) % p.ring.size
-
-
 @compiled
 def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
     """All events up to a time."""
@@ -149,8 +137,12 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
         if stop <= at_event and stop <= at_job:
             _stop(s, p)
             return
-        if at_job <= at_event:
-            _job_event(s, p)
+        if at_job <= at_event and job.mode == RECOVERING:
+            book_recovery(s, p, 0)
+            job.mode, job.ready, job.elapsed, job.pending = RUNNING, np.inf, 0.0, 0.0
+        elif at_job <= at_event:  # a unit is back
+            job.away -= 1
+            job.head = (job.head + 1) % p.ring.size
         else:
             job.hit = 0
             happen(rng, s, p)

@@ -6,22 +6,10 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training import server_moves as moves
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import enter, recover, stop_run
 from relfit.simulation.training.repair_events import give_back, submit
-from relfit.simulation.training.server_moves import (
-    active_server,
-    add_last,
-    change_class,
-    events_of,
-    leave,
-    n_active,
-    rack_is_down,
-    set_state,
-    stand_by,
-    standbys_of,
-    take_first,
-)
 from relfit.simulation.training.training_events import plan_end
 
 
@@ -53,7 +41,7 @@ def rare_event(state: ClusterState) -> None:
 @part
 def _plan(state: ClusterState, kind: int, time: float) -> None:
     """Plan an event of no server or rack: their kinds have numbers after those of the racks."""
-    put(events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
+    put(moves.events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
 
 
 @part
@@ -94,7 +82,7 @@ def _regenerate(state: ClusterState) -> None:
     for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):
         place = i + below(state.cluster.streams, at.REGENERATION, n - i)
         choice[i], choice[place] = choice[place], choice[i]
-        change_class(state, state.servers[choice[i]], True)
+        moves.change_class(state, state.servers[choice[i]], True)
     _plan(state, at.REGENERATE, state.cluster.now + state.options.regeneration_interval)
     for job in state.jobs:
         if job.phase == at.RUNNING and not state.options.renew_lives:
@@ -113,8 +101,8 @@ def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
         job.compute -= moved
         job.lost += moved
         job.clean = -1.0
-    blamed = active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, n_active(state, job)))
-    leave(state, job, blamed)
+    blamed = moves.active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, moves.n_active(state, job)))
+    moves.leave(state, job, blamed)
     submit(state, job, blamed)
     recover(state, job)
 
@@ -125,24 +113,24 @@ def _rack_fails(state: ClusterState) -> None:
     _plan_rack_failure(state)
     streams = state.cluster.streams
     rack = below(streams, at.RACKS, state.options.n_racks)
-    if rack_is_down(state, rack):
+    if moves.rack_is_down(state, rack):
         return
     _strike(state, rack)
     back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
-    put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
+    put(moves.events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
     for job in state.jobs:
         _struck_leave_job(state, job)
     spares = state.queues[at.SPARES]
     for _ in range(spares.length):  # each once
-        server = take_first(state, spares)
+        server = moves.take_first(state, spares)
         if server.struck:
-            set_state(state, server, at.RACK_DOWN)
+            moves.set_state(state, server, at.RACK_DOWN)
             server.lent = at.OF_SPARES
         else:
-            add_last(state, spares, server)
+            moves.add_last(state, spares, server)
     for server in state.servers:
         if server.struck and server.state == at.IDLE:
-            set_state(state, server, at.RACK_DOWN)
+            moves.set_state(state, server, at.RACK_DOWN)
 
 
 @merged
@@ -171,17 +159,17 @@ def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
                 job.run_time += stop_run(state, job)
                 job.rack_failures += 1
                 recover(state, job)
-            leave(state, job, server)
+            moves.leave(state, job, server)
             server.home = job.number
-            set_state(state, server, at.RACK_DOWN)
-    standbys = standbys_of(state, job)
+            moves.set_state(state, server, at.RACK_DOWN)
+    standbys = moves.standbys_of(state, job)
     for _ in range(standbys.length):
-        server = take_first(state, standbys)
+        server = moves.take_first(state, standbys)
         if server.struck:
             server.home = job.number
-            set_state(state, server, at.RACK_DOWN)
+            moves.set_state(state, server, at.RACK_DOWN)
         else:
-            stand_by(state, job, server)
+            moves.stand_by(state, job, server)
 
 
 @merged
