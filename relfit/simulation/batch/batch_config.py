@@ -19,6 +19,7 @@ from relfit.io import read
 from relfit.io.datasets import lists_jobs, read_workload
 from relfit.io.parsing.settings import read_settings
 from relfit.io.workloads import Workload, compress, copies, scale_load
+from relfit.simulation.batch import failure_source
 from relfit.simulation.batch.batch_settings import (
     Allocation,
     BatchCluster,
@@ -30,13 +31,6 @@ from relfit.simulation.batch.batch_settings import (
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import Failures
-from relfit.simulation.batch.failure_source import (
-    GroupFailures,
-    NodeFailures,
-    ReplayedFailures,
-    SystemFailures,
-    read_failures,
-)
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration, in_seconds
 from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
@@ -103,23 +97,25 @@ class FailureTable(Settings):
                     parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group, repair=staged
                 )
             if self.kind == "replay":
-                return read_failures(self.file)
+                return failure_source.read_failures(self.file)
             try:
-                return ReplayedFailures.from_log(read(self.file, **self.columns))
+                return failure_source.ReplayedFailures.from_log(read(self.file, **self.columns))
             except RelfitError as error:
                 raise ReadError(in_settings(error)) from None
         if self.mtbf is None:
             raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')
         if self.kind == "system":
-            return SystemFailures(mtbf=self.mtbf, repair=self.repair, fixed=self.fixed)
+            return failure_source.SystemFailures(mtbf=self.mtbf, repair=self.repair, fixed=self.fixed)
         life: Any = self.mtbf
         if self.shape != 1.0:
             shape = np.asarray(self.shape)
             unit = Weibull(shape, np.asarray(1.0)).mean()
             life = Weibull(shape, hours(self.mtbf) / unit)
         if self.kind == "nodes":
-            return NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
-        return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
+            return failure_source.NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
+        return failure_source.GroupFailures(
+            life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed
+        )
 
 
 class CheckpointConfig(Settings):

@@ -23,8 +23,6 @@ JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "suc
 STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")
 OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
 BOUND = 10.0  # seconds: the least run time in a bounded slowdown (Feitelson 2001)
-
-
 _UNITS = dict.fromkeys(("makespan", "mean_wait", "median_wait", "mean_turnaround"), "s") | {
     "waste_node_hours": "node-h",
     **dict.fromkeys(("mtbf", "repair"), "h"),

@@ -184,18 +184,14 @@ class OwnFunction(Runner):
 
         def one(rng: np.random.Generator) -> dict[str, float]:
             result = self.function(**values, **({"rng": rng} if self.random else {}))
-            return _numbers(result if isinstance(result, Mapping) else {"value": result})
+            outputs = result if isinstance(result, Mapping) else {"value": result}
+            for name, value in outputs.items():
+                if not isinstance(value, (int, float, np.number, np.bool_)):
+                    remedy = "return a number, or several by name"
+                    raise ArgumentError(f"{name} is {value!r}, not a number", remedy=remedy)
+            return {str(name): float(value) for name, value in outputs.items()}
 
         return replicated(one, first, last, seed)
-
-
-def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
-    numbers = {}
-    for name, value in outputs.items():
-        if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise ArgumentError(f"{name} is {value!r}, not a number", remedy="return a number, or several by name")
-        numbers[str(name)] = float(value)
-    return numbers
 
 
 def _imported(name: str, folder: Path) -> Any:

@@ -90,7 +90,7 @@ class TrainingSimulation(Result):
     @cached_property
     def outputs(self) -> pd.DataFrame:
         """One row per output, over the rows of `whole`: ``mean`` with ``low`` and ``high``, ``sd``, percentiles."""
-        return _summary(self.whole, self.level)
+        return summary(self.whole, self.level, least=0.0, shares=_SHARES)
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -126,7 +126,7 @@ class TrainingSimulation(Result):
         rows = self.replications[self.replications["job"] == name]
         if rows.empty:
             raise ArgumentError(f"there is no job {name!r}", remedy=f"the jobs are {', '.join(map(str, self.jobs))}")
-        return _summary(rows.drop(columns=["replication", "job"]), self.level)
+        return summary(rows.drop(columns=["replication", "job"]), self.level, least=0.0, shares=_SHARES)
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -293,11 +293,6 @@ def simulate_training(
     table = _table(checked, runs)
     table["replication"] += first
     return TrainingSimulation(checked, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
-
-
-def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Statistics of every output; intervals end at zero."""
-    return summary(rows, level, least=0.0, shares=_SHARES)
 
 
 def _table(params: TrainingParameters, runs: list[TrainingRun]) -> pd.DataFrame:
