@@ -169,17 +169,11 @@ def _more_failures(run: Drive) -> None:
         waiting = int(state.n_waiting)
         what = f"{waiting} jobs wait for more nodes than are ever up at once"
         raise DataError(what, remedy="give reject_after_repairs, or until")
-    _check_advance(run)
-
-
-def _check_advance(run: Drive) -> None:
-    """Raise an error where jobs are killed and neither end nor write a checkpoint."""
-    state = run.engine.state[0]
     left, kills = int(state.n_left), int(state.n_kills)
     if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
         return
     saved = float(run.engine.jobs["saved"].sum())
-    if (left, saved) == run.achieved and state.until == np.inf:
+    if (left, saved) == run.achieved and state.until == np.inf:  # jobs neither end nor write a checkpoint
         running = int(state.n_running) + int(state.n_waiting)
         what = f"failures killed jobs {_MOST_KILLS:,} times in a row, and none of {running:,} ended or saved meanwhile"
         raise DataError(what, remedy=REMEDY)

@@ -141,18 +141,6 @@ def _strike(e: Engine, now: float) -> None:
 
 
 @part
-def _happen(e: Engine, now: float) -> None:
-    """Jobs end, nodes come back, failures strike."""
-    while e.events.size[0] > 0 and e.events.events[0].time <= now:
-        _, kind, number = pop(e.events)
-        if kind == es.END:
-            finish(e, number, now)
-        else:
-            _come_back(e, number - len(e.jobs), now)
-    _strike(e, now)
-
-
-@part
 def _queue(e: Engine, now: float) -> bool:
     """Killed and new jobs join the queue, reservations are announced or end; whether there is something to decide."""
     s, arrived = e.state[0], False
@@ -177,7 +165,13 @@ def _instant(e: Engine, now: float) -> int:
     """All events of an instant: ``SPENT``, or ``DECIDE`` where a policy outside the loop has to decide first."""
     s = e.state[0]
     if s.phase == es.EVENTS:
-        _happen(e, now)
+        while e.events.size[0] > 0 and e.events.events[0].time <= now:
+            _, kind, number = pop(e.events)
+            if kind == es.END:
+                finish(e, number, now)
+            else:
+                _come_back(e, number - len(e.jobs), now)
+        _strike(e, now)
         s.phase = es.QUEUE
         if s.n_killed > 0 and s.offer_first and s.n_waiting > 0:
             if s.outside:
