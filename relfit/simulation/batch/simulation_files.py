@@ -75,15 +75,6 @@ def _restored(value: object) -> Any:
     return value
 
 
-def _part(run: Drive) -> dict[str, Any]:
-    return {
-        "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
-        "stream": run.stream.state(),
-        "achieved": run.achieved,
-        **{name: getattr(run, name) for name in _SCALARS},
-    }
-
-
 def _tables(run: Drive) -> dict[str, Any]:
     """The tables of a run by name, those of its heap of events among them."""
     engine, ids = run.engine, np.asarray(run.job_id)
@@ -102,7 +93,15 @@ def described(simulation: Simulation) -> dict[str, Any]:
     return {
         "relfit": "batch simulation",
         "version": VERSION,
-        "parts": [_part(run) for run in simulation.parts],
+        "parts": [
+            {
+                "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
+                "stream": run.stream.state(),
+                "achieved": run.achieved,
+                **{name: getattr(run, name) for name in _SCALARS},
+            }
+            for run in simulation.parts
+        ],
         "classes": simulation.classes,
         "saved": [str(saved) for saved in simulation.saved],
         "of": None if simulation.of is None else dict(simulation.of),

@@ -28,6 +28,7 @@ _UNIT = 2.0**-53
 KNOTS = 4096
 LOW, _HIGH = float(np.log(1e-12)), float(np.log(60.0))
 STEP = (_HIGH - LOW) / (KNOTS - 1)
+_HAZARDS = np.exp(LOW + STEP * np.arange(KNOTS))
 _LEAST = -600.0  # log of the shortest time
 
 
@@ -59,10 +60,6 @@ def below(streams: Streams, purpose: int, n: int) -> int:
     return int(uniform(streams, purpose) * n)
 
 
-def _hazards() -> FloatArray:
-    return np.asarray(np.exp(LOW + STEP * np.arange(KNOTS)))
-
-
 def time_table(name: str, family: Distribution) -> FloatArray:
     """Logs of the times at which the cumulative hazard reaches the knots.
 
@@ -71,7 +68,7 @@ def time_table(name: str, family: Distribution) -> FloatArray:
     if family.batch_shape:
         raise ArgumentError(f"{name} is a batch of distributions", remedy="give one")
     with np.errstate(divide="ignore"):
-        logs = np.log(family.inverse_cumulative_hazard(_hazards()))
+        logs = np.log(family.inverse_cumulative_hazard(_HAZARDS))
     if not np.all(logs < np.inf):
         raise ArgumentError(f"{name}: {type(family).__name__} has times that never end or are unknown")
     return np.maximum(logs, _LEAST)
@@ -82,7 +79,7 @@ def remaining_table(table: FloatArray) -> FloatArray:
 
     Its density is the reliability over the mean.
     """
-    alive = np.exp(-_hazards())
+    alive = np.exp(-_HAZARDS)
     time = np.exp(table)
     # integral of the reliability, knot by knot; alive changes by at most a percent between two of them until the tail
     steps = np.diff(time) * 0.5 * (alive[1:] + alive[:-1])

@@ -149,32 +149,28 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
             consequences(s, p, 0)
 
 
-def _occupied(p: Plant, s: Setup) -> None:
-    """One job takes all blocks but the last of each zone, which are spare."""
-    p.owner[:] = np.where(np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones), 0, NOBODY)
-    p.where[:], p.n_idle[:] = -1, s.spare_blocks
-    for zone in range(s.zones):
-        spares = np.arange((zone + 1) * s.blocks - s.spare_blocks, (zone + 1) * s.blocks)
-        p.idle[zone * s.blocks : zone * s.blocks + s.spare_blocks] = spares
-        p.where[spares] = np.arange(s.spare_blocks)
-
-
-def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
+def simulate(rng: np.random.Generator, s: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
     """Run one cluster from 0 to `end` hours; the `ACCOUNTS` from `warm` hours on, as shares of time, or per hour.
 
     Sets `down_hours` (zeros, shape (blocks + 1,)) to the share of time in which that many blocks of a zone were down.
     """
     job = new_records(JobState, 1)
-    job["blocks"], job["period"] = float((setup.blocks - setup.spare_blocks) * setup.zones), setup.period
-    plant = new_plant(rng, setup, down_hours, job)
-    _occupied(plant, setup)
-    _run(rng, setup, plant, warm)
+    job["blocks"], job["period"] = float((s.blocks - s.spare_blocks) * s.zones), s.period
+    plant = new_plant(rng, s, down_hours, job)
+    # the job takes all blocks but the last of each zone, which are spare
+    plant.owner[:] = np.where(np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones), 0, NOBODY)
+    plant.where[:], plant.n_idle[:] = -1, s.spare_blocks
+    for zone in range(s.zones):
+        spares = np.arange((zone + 1) * s.blocks - s.spare_blocks, (zone + 1) * s.blocks)
+        plant.idle[zone * s.blocks : zone * s.blocks + s.spare_blocks] = spares
+        plant.where[spares] = np.arange(s.spare_blocks)
+    _run(rng, s, plant, warm)
     plant.account[:] = new_records(Accounts, 1)
     now = plant.clock[0].now
     plant.clock[0].warmed, plant.job[0].begun, plant.job[0].pending = 1, now, 0.0
-    _run(rng, setup, plant, end)
+    _run(rng, s, plant, end)
     hours = end - warm
-    down_hours /= hours * setup.zones
+    down_hours /= hours * s.zones
     return [float(plant.account[name][0]) / (1.0 if name == "events" else hours) for name in ACCOUNTS]
 
 

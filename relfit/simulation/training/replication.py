@@ -220,8 +220,11 @@ def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun
         if code == at.HOSTS and setting.host_selection is not None:
             _select(state, setting.host_selection)
         elif code == at.RETIREMENT and setting.retirement is not None:
-            server = _server(state, state.cluster.asks_number)
-            state.cluster.retires = bool(setting.retirement(server, float(state.cluster.now)))
+            number = state.cluster.asks_number
+            server, latest = state.servers[number], state.latest[number]
+            failed = tuple(np.sort(latest[latest > 0.0]).tolist())
+            view = Server(number, server.rack, server.failures, server.age, server.score, failed, server.repairs)
+            state.cluster.retires = bool(setting.retirement(view, float(state.cluster.now)))
         elif code == at.RARE_EVENT:
             rare_event(state)
         elif code == loop.TRACE_FULL:
@@ -247,12 +250,6 @@ def _select(state: ClusterState, policy: HostSelection) -> None:
         raise ArgumentError(what, remedy=f"give {len(servers)}, one per server")
     able[:] = able[np.argsort(keys[able], kind="stable")]
     take_in_order(state, job)
-
-
-def _server(state: ClusterState, number: int) -> Server:
-    server, latest = state.servers[number], state.latest[number]
-    failed = tuple(np.sort(latest[latest > 0.0]).tolist())
-    return Server(number, server.rack, server.failures, server.age, server.score, failed, server.repairs)
 
 
 def _trace_so_far(state: ClusterState) -> Records[Change]:
