@@ -38,6 +38,14 @@ def _index(t: Slices, at: float) -> int:
 
 
 @part
+def _count(mask: Mask) -> int:
+    total = 0
+    for free in mask:
+        total += free
+    return total
+
+
+@part
 def _copy(mask: Mask, target: Mask) -> None:
     for node in range(mask.size):
         target[node] = mask[node]
@@ -76,8 +84,18 @@ def _take_nodes(t: Slices, begin: float, end: float, mask: Mask, free: bool) -> 
 
 
 @part
+def _take_number(t: Slices, begin: float, end: float, size: int) -> None:
+    """Take a number of nodes, any of them, out of the slices of an interval of time."""
+    end = max(end, np.nextafter(begin, math.inf))
+    _cut(t, begin)
+    _cut(t, end)
+    for i in range(_index(t, begin), _index(t, end)):
+        t.counts[i] -= size
+
+
+@part
 def _fit(t: Slices, nodes: int, length: float, last: int, mask: Mask) -> int:
-    """The first slice, up to `last`, from which on `nodes` nodes are free for `length`; -1 if none; `mask`: which."""
+    """The first slice, up to `last`, from which on `nodes` nodes are free for `length`; -1 if none. `mask`: which."""
     n, first = t.size[0], NO
     last = min(n - 1, last)
     while first <= last:
@@ -92,15 +110,19 @@ def _fit(t: Slices, nodes: int, length: float, last: int, mask: Mask) -> int:
             row = t.masks[t.rows[i]]
             for node in range(mask.size):
                 mask[node] &= row[node]
-        if np.sum(mask) >= nodes:
-            left = nodes
-            for node in range(mask.size):
-                if mask[node]:
-                    mask[node] = left > 0
-                    left -= 1
+        if _count(mask) >= nodes:
+            _leave_lowest(mask, nodes)
             return first
         first += 1
     return NONE
+
+
+@part
+def _leave_lowest(mask: Mask, size: int) -> None:
+    for node in range(mask.size):
+        if mask[node]:
+            mask[node] = size > 0
+            size -= 1
 
 
 @part
@@ -117,16 +139,12 @@ def _stays(e: Engine, t: Slices, job: int, quiet: float) -> bool:
 @part
 def _plan(e: Engine, t: Slices, job: int, size: int) -> None:
     """Take the plan of a job on `size` nodes out of the slices; with a negative `size`, give it back."""
-    begin = e.jobs[job].planned
+    begin, fixed = e.jobs[job].planned, e.state[0].fixed_nodes != 0
     end = begin + e.jobs[job].wall_left
-    if e.state[0].fixed_nodes != 0:
+    if fixed:
         _take_nodes(t, begin, end, e.plans[job], size < 0)
-        return
-    end = max(end, np.nextafter(begin, math.inf))
-    _cut(t, begin)
-    _cut(t, end)
-    for i in range(_index(t, begin), _index(t, end)):
-        t.counts[i] -= size  # any nodes
+    else:
+        _take_number(t, begin, end, size)
 
 
 @compiled
