@@ -12,6 +12,7 @@ import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.io.workloads import Workload
 from relfit.simulation.batch import CalibratedFailures, NodeClass, ReplayedFailures, SystemFailures
+from relfit.simulation.batch._simulate_batch import replayed_dates
 
 HOUR = 3600.0
 OUTAGES = pd.DataFrame(
@@ -53,6 +54,15 @@ def test_failures_strike_at_their_dates() -> None:
     early = rf.simulate_batch(jobs_from("2024-12-31 22:00"), failures=failures)
     assert early.jobs["first_start"].tolist() == [0.0]
     assert "The run begins 2 hours before the log" in early.notes[-1]
+
+
+def test_a_run_longer_than_its_log_says_what_it_lacks_at_both_ends() -> None:
+    dates = ("2024-01-01T00Z", "2024-01-31T00Z")
+    month = ReplayedFailures(np.ones(1), np.zeros(1), np.ones(1), dates=dates, origin="2023-12-30T00Z")
+    assert replayed_dates(month, 0.0, 42 * 24 * HOUR) == (
+        "Failures are those of the log from 2024-01-01 to 2024-01-31, by the dates of the jobs. The run begins 48 "
+        "hours before the log and goes on for 10 days after its end, without its failures."
+    )
 
 
 @pytest.mark.parametrize("origin", [None, "2019-06-01"])

@@ -59,6 +59,11 @@ def test_a_node_that_is_down_already_may_turn_out_to_be_gone():
     assert (run.counts["gone"], run.counts["ignored_failures"], run.counts["repairs"]) == (1, 3, 0)
 
 
+def test_the_chance_to_be_beyond_repair_is_that_of_all_stages():
+    repairs = StagedRepairs(stages=[RepairStage(time=1, success=[1, 0.5]), RepairStage(time=9, success=0.8)])
+    assert (repairs.beyond_repair(0), repairs.beyond_repair(4)) == (0.0, 0.1)
+
+
 def test_a_cluster_that_loses_all_nodes_ends():
     never = StagedRepairs(stages=[RepairStage(time="1h", success=0.0)])
     jobs = Workload([1, 2], [0.0, 1e7], [1, 1], [9e6, 1.0], [np.inf, 1.0], 5)

@@ -13,8 +13,8 @@ import relfit as rf
 from relfit.base.errors import RelfitError
 from relfit.fleet.calibration import write_parameters
 from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.runner_kinds import AssumptionsTable
 from relfit.simulation.campaigns.runners import changed, runner_of
-from relfit.simulation.campaigns.simulator_runs import AssumptionsTable
 
 TRAINING = {"job_size": 60, "working_pool_size": 70, "spare_pool_size": 4, "job_length": "20 days"}
 
@@ -66,6 +66,12 @@ def test_training_varies_the_calibrated_repairs(tmp_path: Path) -> None:
     assert times[3] == pytest.approx(times[2], rel=0.05)  # exp(3.3 + 0.5**2 / 2) is 31 hours
     with pytest.raises(RelfitError, match="give prob_auto_to_manual too"):
         runner.check({"manual_repair_time": "2h"})
+
+
+def test_a_setting_makes_the_tables_that_are_missing() -> None:
+    settings = {"failures.0.repair": "1h", "scheduler.name": "fcfs"}
+    expected = {"failures": [{"mtbf": "5h", "repair": "1h"}], "scheduler": {"name": "fcfs"}}
+    assert changed({"failures": [{"mtbf": "5h"}]}, settings) == expected
 
 
 def test_limits_go_with_the_value() -> None:

@@ -12,8 +12,7 @@ from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
 from relfit.simulation.training import training_parameters
 from relfit.simulation.training.cluster_state import ClusterState
-from relfit.simulation.training.conservation import fault_of
-from relfit.simulation.training.replication import setting_of
+from relfit.simulation.training.replication import fault_of, setting_of
 
 
 def running() -> ClusterState:

@@ -30,8 +30,7 @@ from relfit.simulation.batch.batch_settings import (
 )
 from relfit.simulation.batch.failure_processes import Failures, Table
 from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
-from relfit.simulation.batch.initial_state import first_state
-from relfit.simulation.batch.several_classes import in_classes
+from relfit.simulation.batch.initial_state import first_state, in_classes
 from relfit.simulation.batch.simulation_files import described, read_simulation, write_simulation
 from relfit.system.jobs import Checkpoint
 
@@ -281,18 +280,7 @@ def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
 
 
 def replayed_dates(failures: Failures, start: float, end: float) -> str:
-    """The dates whose failures strike a run between two seconds of its clock; "" where they are not of a log.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> month = ReplayedFailures(np.ones(1), np.zeros(1), np.ones(1), dates=("2024-01-01T00Z", "2024-01-31T00Z"))
-    >>> replayed_dates(month, 0.0, 10 * 86400.0)
-    'Failures are those of the log from 2024-01-01 to 2024-01-11, whose start is second 0 of the jobs.'
-    >>> print(replayed_dates(replace(month, origin="2023-12-30T00Z"), 0.0, 42 * 86400.0))
-    Failures are those of the log from 2024-01-01 to 2024-01-31, by the dates of the jobs. The run begins 48 hours \
-before the log and goes on for 10 days after its end, without its failures.
-    """
+    """The dates whose failures strike a run between two seconds of its clock; "" where they are not of a log."""
     if isinstance(failures, (PartOfFailures, ClassFailures)):
         return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
     if not isinstance(failures, ReplayedFailures) or failures.dates is None:

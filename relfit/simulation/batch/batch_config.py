@@ -19,6 +19,7 @@ from relfit.io import read
 from relfit.io.datasets import lists_jobs, read_workload
 from relfit.io.parsing.settings import read_settings
 from relfit.io.workloads import Workload, compress, copies, scale_load
+from relfit.simulation.batch import failure_source
 from relfit.simulation.batch.batch_settings import (
     Allocation,
     BatchCluster,
@@ -30,13 +31,6 @@ from relfit.simulation.batch.batch_settings import (
 )
 from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import Failures
-from relfit.simulation.batch.failure_source import (
-    GroupFailures,
-    NodeFailures,
-    ReplayedFailures,
-    SystemFailures,
-    read_failures,
-)
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration, in_seconds
 from relfit.simulation.engine.repair_stages import Repair, StagedRepairs
 from relfit.system.jobs import Checkpoint
@@ -62,16 +56,13 @@ TimeOrShare = Annotated[Any, AfterValidator(lambda value: check_duration(value) 
 class WorkloadTable(Settings):
     """``[workload]``: the list of jobs, and how it is scaled."""
 
-    file: Path | None = None
-    """A file, or the name of a fetched list of jobs."""
+    file: Path | None = None  # a file, or the name of a fetched list of jobs
     format: str | None = None
     processors_per_node: int | None = Field(None, ge=1)
     timezone: str | None = None
     columns: dict[str, str] = Field(default_factory=dict)
-    jobs: int | None = Field(None, ge=1)
-    """Number of jobs to take, from the first on; all by default."""
-    walltime: TimeOrShare | None = None
-    """Walltime of every job in place of the requested one."""
+    jobs: int | None = Field(None, ge=1)  # number of jobs to take, from the first on; all by default
+    walltime: TimeOrShare | None = None  # walltime of every job in place of the requested one
     load: float | None = Field(None, gt=0)
     compress: float | None = Field(None, gt=0)
     copies: int | None = Field(None, ge=1)
@@ -106,23 +97,25 @@ class FailureTable(Settings):
                     parameters=read_parameters(self.file), nodes_per_rack=self.nodes_per_group, repair=staged
                 )
             if self.kind == "replay":
-                return read_failures(self.file)
+                return failure_source.read_failures(self.file)
             try:
-                return ReplayedFailures.from_log(read(self.file, **self.columns))
+                return failure_source.ReplayedFailures.from_log(read(self.file, **self.columns))
             except RelfitError as error:
                 raise ReadError(in_settings(error)) from None
         if self.mtbf is None:
             raise ArgumentError(f"failures of kind {self.kind} need an mtbf", remedy='write mtbf = "2000h"')
         if self.kind == "system":
-            return SystemFailures(mtbf=self.mtbf, repair=self.repair, fixed=self.fixed)
+            return failure_source.SystemFailures(mtbf=self.mtbf, repair=self.repair, fixed=self.fixed)
         life: Any = self.mtbf
         if self.shape != 1.0:
             shape = np.asarray(self.shape)
             unit = Weibull(shape, np.asarray(1.0)).mean()
             life = Weibull(shape, hours(self.mtbf) / unit)
         if self.kind == "nodes":
-            return NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
-        return GroupFailures(life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed)
+            return failure_source.NodeFailures(life=life, repair=self.repair, fixed=self.fixed)
+        return failure_source.GroupFailures(
+            life=life, groups=self.nodes_per_group, repair=self.repair, fixed=self.fixed
+        )
 
 
 class CheckpointConfig(Settings):
@@ -184,18 +177,7 @@ class BatchConfig(Settings):
     saving: Saving | None = None
 
     def read_jobs(self, file: Path | None = None) -> Workload:
-        """The workload of `file`, or of the configuration, scaled as the configuration says.
-
-        Parameters
-        ----------
-        file : str or Path, optional
-            In place of that of the configuration.
-
-        Raises
-        ------
-        ArgumentError
-            When neither names a file.
-        """
+        """The workload of `file`, or of the configuration, scaled as that says; an `ArgumentError` without a file."""
         table = self.workload
         place = table.file if file is None else file
         if place is None:
@@ -212,22 +194,13 @@ class BatchConfig(Settings):
             share = _share(table.walltime)
             limit = float(in_seconds("walltime", table.walltime)) if share is None else share * jobs.run_time
             jobs = jobs.with_columns({"requested": np.broadcast_to(limit, len(jobs))})
-        if table.copies is not None:
-            jobs = copies(jobs, table.copies)
-        if table.compress is not None:
-            jobs = compress(jobs, table.compress)
-        if table.load is not None:
-            jobs = scale_load(jobs, table.load)
+        scalings: Any = ((copies, table.copies), (compress, table.compress), (scale_load, table.load))
+        for scale, factor in scalings:
+            jobs = jobs if factor is None else scale(jobs, factor)
         return jobs
 
     def settings(self) -> dict[str, Any]:
-        """The arguments of `relfit.simulate_batch`, without the workload.
-
-        Raises
-        ------
-        ArgumentError
-            When both the cluster and classes have a number of nodes.
-        """
+        """The arguments of `relfit.simulate_batch`, without the workload."""
         if self.classes and self.cluster.nodes is not None:
             what = "nodes of the cluster stand beside classes"
             raise ArgumentError(what, remedy="write each class once under [[classes]], with its nodes")

@@ -21,19 +21,14 @@ from relfit.simulation.batch.engine_state import Engine
 from relfit.simulation.batch.event_loop import advance, prepare
 from relfit.simulation.batch.failure_processes import FailureStream
 
-Progress = Callable[[str, float], None]
-"""Takes a text that says how far a run is, and the share that is done."""
+Progress = Callable[[str, float], None]  # takes a text that says how far a run is, and the share that is done
 REMEDY = "let jobs save (checkpoint), take such jobs out, or end the simulation somewhere (until)"
-_BUDGET = 20_000
-"""Instants between two looks at the clock."""
+_BUDGET = 20_000  # instants between two looks at the clock
 _SAVING_SHARE = 0.015
 """Largest share of real time for files at intervals of it: where they take more, the next comes later."""
-_MOST_IDLE = 2_000_000
-"""Failures in a row without a start after which the run is given up."""
-_MOST_KILLS = 10_000_000
-"""Jobs killed in a row, none ended and no checkpoint written, after which the run is given up."""
-_PATIENCE = 0.2
-"""Seconds between two calls of `progress`."""
+_MOST_IDLE = 2_000_000  # failures in a row without a start after which the run is given up
+_MOST_KILLS = 10_000_000  # jobs killed in a row, none ended and no checkpoint written, after which the run is given up
+_PATIENCE = 0.2  # seconds between two calls of `progress`
 
 
 @dataclass
@@ -46,14 +41,11 @@ class Drive:
     start: float = 0.0
     next_estimate: float = np.inf
     next_save: float = np.inf
-    seconds: float = 0.0
-    """Real time so far."""
+    seconds: float = 0.0  # real time so far
     starts_seen: int = 0
     idle_failures: int = 0
-    achieved: tuple[int, float] = (0, np.nan)
-    """Jobs left to end and work in checkpoints, at the last check."""
-    kills_before: int = 0
-    """Jobs killed by then."""
+    achieved: tuple[int, float] = (0, np.nan)  # jobs left to end and work in checkpoints, at the last check
+    kills_before: int = 0  # jobs killed by then
     job_id: Any = None
     requested: Any = None
 
@@ -77,20 +69,17 @@ class Simulation:
     """The content of one file: the machine in progress, or each of its classes of nodes, simulated in turn."""
 
     parts: list[Drive]
-    classes: dict[str, int] | None = None
-    """Nodes of each class."""
-    rows: list[IntArray] = field(default_factory=list)
-    """Which jobs of the workload each class has."""
+    classes: dict[str, int] | None = None  # nodes of each class
+    rows: list[IntArray] = field(default_factory=list)  # which jobs of the workload each class has
     saved: list[Path] = field(default_factory=list)
-    of: Mapping[str, Any] | None = None
-    """The description of `Saving.of`."""
+    of: Mapping[str, Any] | None = None  # the description of `Saving.of`
 
 
 def drive(simulation: Simulation, write: Write, saving: Saving | None = None, progress: Progress | None = None) -> bool:
-    """Run a simulation to the end, or until it is stopped; whether it came to the end.
+    """Run a simulation to the end, or until it is stopped; whether it came to the end. `write` writes a file to go on
+    from.
 
-    `write` writes a file to go on from. A `DataError` when jobs wait for more nodes than are ever up at once, or are
-    killed without end.
+    A `DataError` when jobs wait for more nodes than are ever up at once, or are killed without end.
     """
     prepare()
     every = np.inf if saving is None else saving.seconds("every")
@@ -100,8 +89,7 @@ def drive(simulation: Simulation, write: Write, saving: Saving | None = None, pr
         return all(_drive_part(simulation, run, saving, write, times, progress) for run in simulation.parts)
 
 
-Write: TypeAlias = Callable[[Simulation, Path], None]
-"""Writes a file to go on from."""
+Write: TypeAlias = Callable[[Simulation, Path], None]  # writes a file to go on from
 
 
 @dataclass
@@ -181,17 +169,11 @@ def _more_failures(run: Drive) -> None:
         waiting = int(state.n_waiting)
         what = f"{waiting} jobs wait for more nodes than are ever up at once"
         raise DataError(what, remedy="give reject_after_repairs, or until")
-    _check_advance(run)
-
-
-def _check_advance(run: Drive) -> None:
-    """Raise an error where jobs are killed and neither end nor write a checkpoint."""
-    state = run.engine.state[0]
     left, kills = int(state.n_left), int(state.n_kills)
     if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:
         return
     saved = float(run.engine.jobs["saved"].sum())
-    if (left, saved) == run.achieved and state.until == np.inf:
+    if (left, saved) == run.achieved and state.until == np.inf:  # jobs neither end nor write a checkpoint
         running = int(state.n_running) + int(state.n_waiting)
         what = f"failures killed jobs {_MOST_KILLS:,} times in a row, and none of {running:,} ended or saved meanwhile"
         raise DataError(what, remedy=REMEDY)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,10 +22,7 @@ JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "suc
 """The columns of the file that ``--jobs-out`` writes."""
 STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")
 OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
-BOUND = 10.0
-"""Seconds: the least run time in a bounded slowdown (Feitelson 2001)."""
-
-
+BOUND = 10.0  # seconds: the least run time in a bounded slowdown (Feitelson 2001)
 _UNITS = dict.fromkeys(("makespan", "mean_wait", "median_wait", "mean_turnaround"), "s") | {
     "waste_node_hours": "node-h",
     **dict.fromkeys(("mtbf", "repair"), "h"),
@@ -220,12 +218,10 @@ class BatchRun(Result):
         table = table[["job", "start", "end", "outcome", "backfilled", "node"]]
         spans = np.flatnonzero(log["kind"] == es.LOG_SPAN)
         if self.settings["keep"] == "nodes":
-            owner = np.searchsorted(starts, spans, side="right") - 1
-            lists: list[list[tuple[int, int]]] = [[] for _ in range(len(starts))]
-            pairs = zip(log["node"][spans].tolist(), log["value"][spans].tolist(), strict=True)
-            for which, pair in zip(owner.tolist(), pairs, strict=True):
-                lists[which].append(pair)
-            table["spans"] = pd.Series([tuple(spanned) for spanned in lists], index=table.index, dtype=object)
+            pairs = list(zip(log["node"][spans].tolist(), log["value"][spans].tolist(), strict=True))
+            begins = np.searchsorted(spans, [*starts, len(log)]).tolist()  # the nodes of a start follow it
+            lists = [tuple(pairs[begin:end]) for begin, end in pairwise(begins)]
+            table["spans"] = pd.Series(lists, index=table.index, dtype=object)
         return table
 
     @cached_property

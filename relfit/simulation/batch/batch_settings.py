@@ -212,13 +212,7 @@ class Reservation(Settings):
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
     def numbers(self, n_nodes: int) -> IntArray:
-        """The nodes, in order.
-
-        Raises
-        ------
-        ArgumentError
-            For text that names no nodes, a node that does not exist, or one that is named twice.
-        """
+        """The nodes, in order; an `ArgumentError` where it names none, one that does not exist, or one twice."""
         if self.nodes is None:
             return np.arange(n_nodes)
         numbers = np.array(_numbers(self.nodes), dtype=np.int64)

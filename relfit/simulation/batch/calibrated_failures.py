@@ -83,7 +83,6 @@ class CalibratedFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         mean, repairs = self._by_scope.mttr, self._by_scope.repairs
         return HOUR * float(mean if mean is not None else 0.0 if repairs is None else repairs.mean())
 

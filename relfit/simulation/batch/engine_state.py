@@ -31,8 +31,7 @@ EVENTS, QUEUE = map(_typed, range(2))
 # owners of a node without a job
 IDLE, DOWN = _typed(-1), _typed(-2)
 NONE, NO, YES = _typed(-1), _typed(0), _typed(1)
-NOTHING = _typed(1 << 40)
-"""Nodes of an empty place in the queue: more than any machine has."""
+NOTHING = _typed(1 << 40)  # nodes of an empty place in the queue: more than any machine has
 
 
 class BatchJob:
@@ -41,28 +40,23 @@ class BatchJob:
     submit: float
     work: float
     walltime: float
-    every: float
-    """Seconds of work between two checkpoints."""
+    every: float  # seconds of work between two checkpoints
     save: float
     restore: float
-    saved: float
-    """Work in its last checkpoint."""
+    saved: float  # work in its last checkpoint
     wall_left: float
     start: float
     first_start: float
     finish: float
-    estimate: float
-    """When it ends by its walltime."""
+    estimate: float  # when it ends by its walltime
     lost: float
     overhead: float
-    planned: float
-    """Its planned start; infinite without a plan."""
+    planned: float  # its planned start; infinite without a plan
     queued: float
     waited: float
     killed_run: float
     class_key: float
-    time_key: float
-    """Its order in the queue: by class, then time, then number."""
+    time_key: float  # its order in the queue: by class, then time, then number
     nodes: int
     status: int
     kills: int
@@ -70,8 +64,7 @@ class BatchJob:
     late: int
     waited_repairs: int
     place: int
-    first: int
-    """First of its nodes; -1 for none."""
+    first: int  # first of its nodes; -1 for none
 
 
 class Node:
@@ -131,8 +124,7 @@ class State:
     """Settings, counters, and how much of the tables is in use."""
 
     now: float
-    drawn_until: float
-    """The time up to which failures are drawn."""
+    drawn_until: float  # the time up to which failures are drawn
     until: float
     repair_mean: float
     parallel: float
@@ -145,16 +137,14 @@ class State:
     fixed_nodes: int
     allocation: int
     long_job: float
-    outside: int
-    """Whether the loop stops for each decision of the scheduler."""
+    outside: int  # whether the loop stops for each decision of the scheduler
     requeue: int
     offer_first: int
     reject_after: int
     keep: int
     n_free: int
     n_up: int
-    lowest: int
-    """No idle node has a lower number."""
+    lowest: int  # no idle node has a lower number
     last_node: int
     queue_end: int
     n_waiting: int
@@ -163,10 +153,8 @@ class State:
     next_submit: int
     next_failure: int
     phase: int
-    n_killed: int
-    """Jobs killed at this instant, in the first rows of `Engine.killed`."""
-    changed: int
-    """Whether more than an arrival has happened since the last decision."""
+    n_killed: int  # jobs killed at this instant, in the first rows of `Engine.killed`
+    changed: int  # whether more than an arrival has happened since the last decision
     drop_plans: int
     need: int
     n_log: int
@@ -175,8 +163,7 @@ class State:
     n_ignored: int
     n_repairs: int
     n_replaced: int
-    n_gone: int
-    """Nodes that are never back."""
+    n_gone: int  # nodes that are never back
     n_kills: int
     n_starts: int
     n_events: int
@@ -190,36 +177,25 @@ JOB, NODE, FAILURE, LINE = (record_dtype(fields) for fields in (BatchJob, Node, 
 class Engine(NamedTuple):
     """The complete state on which `relfit.simulation.batch.event_loop.advance` works."""
 
-    jobs: Records[BatchJob]
-    """In order of submission."""
+    jobs: Records[BatchJob]  # in order of submission
     nodes: Records[Node]
-    owner: IntArray
-    """Job that has each node, `IDLE` or `DOWN`."""
-    following: IntArray
-    """Next node of the same job; -1 after the last."""
+    owner: IntArray  # job that has each node, `IDLE` or `DOWN`
+    following: IntArray  # next node of the same job; -1 after the last
     queue: Records[Place]
-    tree: Records[Least]
-    """The least over all places, over halves, ..., over each place."""
-    running: IntArray
-    """Running jobs, in order of their estimates; -1 where one has ended."""
-    estimates: FloatArray
-    """The estimates of these jobs."""
-    events: EventHeap
-    """Ends of running jobs by job, repairs by the number of jobs and the node."""
+    tree: Records[Least]  # the least over all places, over halves, ..., over each place
+    running: IntArray  # running jobs, in order of their estimates; -1 where one has ended
+    estimates: FloatArray  # the estimates of these jobs
+    events: EventHeap  # ends of running jobs by job, repairs by the number of jobs and the node
     failures: Records[Failure]
     killed: IntArray
     log: Records[Line]
-    state: Records[State]
-    """One row."""
-    plans: npt.NDArray[np.bool_]
-    """Nodes planned for each job, where plans fix nodes."""
+    state: Records[State]  # one row
+    plans: npt.NDArray[np.bool_]  # nodes planned for each job, where plans fix nodes
     reservations: Records[Reserved]
-    reserved: npt.NDArray[np.bool_]
-    """Nodes of each reservation."""
+    reserved: npt.NDArray[np.bool_]  # nodes of each reservation
     needs: IntArray
     """Nodes of each class that each job takes, shape (jobs, classes); empty where all nodes are of one class."""
-    class_of: IntArray
-    """Class of each node, likewise."""
+    class_of: IntArray  # class of each node, likewise
 
 
 def new_jobs(size: int) -> Records[BatchJob]:
@@ -233,10 +209,7 @@ def new_jobs(size: int) -> Records[BatchJob]:
 
 
 def new_engine(jobs: Records[BatchJob], n_nodes: int, *, fixed_plans: bool = False) -> Engine:
-    """An engine before its first event, with all nodes idle; its tables are small and grow when needed.
-
-    `jobs` are in order of submission. Plans that fix nodes need room for the plan of every job.
-    """
+    """An engine before its first event, all nodes idle; jobs in order of submission. Plans that fix nodes need room."""
     nodes, state = new_records(Node, n_nodes), new_records(State, 1)
     nodes["weibull_shape"], nodes["scale"] = 1.0, np.inf
     state["n_free"] = state["n_up"] = n_nodes

@@ -14,8 +14,7 @@ import numpy as np
 from relfit.base.numeric.compiled import compile_notice
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
-from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue
-from relfit.simulation.batch.node_pool import take_down, take_up, write_line
+from relfit.simulation.batch.job_events import can_ever_start, finish, is_gone, join, kill, requeue, write_line
 from relfit.simulation.batch.queue_order import schedule
 from relfit.simulation.batch.waiting_queue import remove
 from relfit.simulation.engine.event_heap import pop, put
@@ -69,7 +68,11 @@ def _come_back(e: Engine, node: int, now: float) -> None:
     """A node is repaired; jobs that need more nodes than are up may be rejected."""
     s = e.state[0]
     e.nodes[node].up_since = now
-    take_up(e, node)
+    e.owner[node] = es.IDLE
+    s.n_up += 1
+    s.n_free += 1
+    s.head = es.NONE
+    s.lowest = min(s.lowest, node)
     s.n_repairs += 1
     s.changed = 1
     if s.reject_after == 0:
@@ -125,24 +128,16 @@ def _strike(e: Engine, now: float) -> None:
         s.n_failures += 1
         e.nodes[row.node].up_since = now
         s.n_replaced += row.outcome == REPLACED
+        if not row.repair > 0.0:
+            continue
+        e.owner[row.node] = es.DOWN
+        s.n_up -= 1
+        s.n_free -= 1
+        s.head = es.NONE
         if row.repair == math.inf:
-            take_down(e, row.node)
             _lose(e, row.node)
-        elif row.repair > 0.0:
-            take_down(e, row.node)
-            put(e.events, len(e.jobs) + row.node, now + row.repair, es.REPAIR)
-
-
-@part
-def _happen(e: Engine, now: float) -> None:
-    """Jobs end, nodes come back, failures strike."""
-    while e.events.size[0] > 0 and e.events.events[0].time <= now:
-        _, kind, number = pop(e.events)
-        if kind == es.END:
-            finish(e, number, now)
         else:
-            _come_back(e, number - len(e.jobs), now)
-    _strike(e, now)
+            put(e.events, len(e.jobs) + row.node, now + row.repair, es.REPAIR)
 
 
 @part
@@ -170,7 +165,13 @@ def _instant(e: Engine, now: float) -> int:
     """All events of an instant: ``SPENT``, or ``DECIDE`` where a policy outside the loop has to decide first."""
     s = e.state[0]
     if s.phase == es.EVENTS:
-        _happen(e, now)
+        while e.events.size[0] > 0 and e.events.events[0].time <= now:
+            _, kind, number = pop(e.events)
+            if kind == es.END:
+                finish(e, number, now)
+            else:
+                _come_back(e, number - len(e.jobs), now)
+        _strike(e, now)
         s.phase = es.QUEUE
         if s.n_killed > 0 and s.offer_first and s.n_waiting > 0:
             if s.outside:

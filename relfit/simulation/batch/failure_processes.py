@@ -21,8 +21,7 @@ Table = np.ndarray[Any, np.dtype[np.void]]
 _PER_STRETCH = 4096.0
 _BLOCK = 1024
 _LONGEST = 100.0 * 8766.0 * HOUR
-Lives = tuple[FloatArray, FloatArray]
-"""Weibull shape and scale (seconds) of each node."""
+Lives = tuple[FloatArray, FloatArray]  # Weibull shape and scale (seconds) of each node
 
 
 def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome: IntArray | int = 0) -> Table:
@@ -35,10 +34,8 @@ def failure_table(time: FloatArray, node: IntArray, repair: FloatArray, outcome:
 class FailureProcess(Protocol):
     """Draws the failures of some nodes."""
 
-    rate: float
-    """Failures per second."""
-    up_since: FloatArray | None
-    """When each node was last repaired before time 0, in seconds, where that is known."""
+    rate: float  # failures per second
+    up_since: FloatArray | None  # when each node was last repaired before time 0, in seconds, where that is known
 
     def take(self, until: float) -> Table:
         """Failures up to a time."""
@@ -102,7 +99,6 @@ class RepairedFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         if isinstance(self.repair, StagedRepairs):
             return HOUR * self.repair.long_run_mean()
         if isinstance(self.repair, Distribution):
@@ -119,25 +115,20 @@ class Replay:
         self.up_since: FloatArray | None = None
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         n = int(np.searchsorted(self.rows["time"], until, side="right"))
         taken, self.rows = self.rows[:n], self.rows[n:]
         return taken
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"left": len(self.rows)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.rows = self.rows[len(self.rows) - state["left"] :]
 
 
 class Renumbered:
-    """The failures of a source by other numbers: of a class of nodes in the machine, or of the machine in a part of it.
-
-    `shift` is added to the numbers; failures of nodes that are then outside of the `n_nodes` nodes are left out. `key`
-    names the source in the state.
+    """The failures of a source, `shift` added to their nodes, less those outside of `n_nodes` nodes: of a class of
+    nodes in the machine, or of the machine in a part of it. `key` names the source in the state.
     """
 
     def __init__(
@@ -148,17 +139,14 @@ class Renumbered:
         self.up_since = up_since
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         rows = self.source.take(until).copy()
         rows["node"] += self.shift
         return rows[(rows["node"] >= 0) & (rows["node"] < self.n_nodes)]
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {self.key: self.source.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.source.restore(state[self.key])
 
 
@@ -195,7 +183,6 @@ class Process:
         self.down_until = np.full(self.earlier.size, -np.inf)
 
     def take(self, until: float) -> Table:
-        """Failures up to a time."""
         if self.members is None:
             return self._take_any(until)
         parts = [np.zeros(0, dtype=FAILURE)]
@@ -250,12 +237,10 @@ class Process:
         return repair, outcome
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         history = {"earlier": self.earlier.tolist(), "down_until": self.down_until.tolist()}
         return {"next": self.next.tolist(), "rng": self.rng.bit_generator.state, **history}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such a process was."""
         self.next, self.earlier, self.down_until = (np.array(state[name]) for name in ("next", "earlier", "down_until"))
         self.rng.bit_generator.state = state["rng"]
 
@@ -269,15 +254,12 @@ class Together:
         self.up_since = next((part.up_since for part in parts if part.up_since is not None), None)
 
     def take(self, until: float) -> Table:
-        """Failures up to a time, those of each process in turn."""
         return np.concatenate([np.zeros(0, dtype=FAILURE), *(part.take(until) for part in self.parts)])
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"parts": [part.state() for part in self.parts]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where such processes were."""
         for part, own in zip(self.parts, state["parts"], strict=True):
             part.restore(own)
 
@@ -286,14 +268,6 @@ class FailureStream:
     """Failures of several sources in order of time, one interval of time at a time, from the second `start` on.
 
     `begun` is ``state()["begun"]`` of the stream that this one continues: sources may draw the rates of their nodes.
-
-    Examples
-    --------
-    >>> from relfit.simulation.batch.failure_source import NodeFailures
-    >>> stream = FailureStream([NodeFailures(life="1000h", repair="10h")], 100, 1)
-    >>> rows = stream.take()
-    >>> bool(3500 < len(rows) < 4700), bool((np.diff(rows["time"]) >= 0).all())
-    (True, True)
     """
 
     def __init__(
@@ -324,7 +298,6 @@ class FailureStream:
         return rows[np.argsort(rows["time"], kind="stable")]
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs, ready for JSON."""
         return {"until": self.until, "begun": self._begun, **self._together.state()}
 
     def restore(self, state: dict[str, Any]) -> None:

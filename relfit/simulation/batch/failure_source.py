@@ -124,7 +124,6 @@ class NodeFailures(RepairedFailures):
         return np.broadcast_to(1.0 / (HOUR * np.asarray(life.mean())), (n_nodes,))
 
     def lives(self, n_nodes: int) -> Lives:
-        """Weibull shape and scale of each node."""
         return weibull_parameters(self.life, n_nodes)
 
 
@@ -265,7 +264,6 @@ class ReplayedFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         return float(self.repair.mean()) if self.repair.size else 0.0
 
 
@@ -298,10 +296,9 @@ def read_failures(path: str | Path) -> ReplayedFailures:
 
 @dataclass(frozen=True, kw_only=True)
 class PartOfFailures(Failures):
-    """Failures of a machine that strike a part of its nodes, of consecutive numbers from `first` on.
+    """Failures of a machine that strike a part of its nodes, from the number `first` on.
 
-    All parts that draw with the same seed, from the second `since` on, have the same failures, so one of the machine
-    strikes all parts at one instant.
+    Parts with one seed, drawn from the second `since` on, have the same failures: one strikes all parts at one instant.
     """
 
     machine: Failures
@@ -319,15 +316,12 @@ class PartOfFailures(Failures):
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         return self.machine.mean_repair
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
-        """Those of the machine's nodes."""
         return self.machine.rates(self.n_machine, steady=steady)[self.first : self.first + n_nodes]
 
     def lives(self, n_nodes: int) -> Lives | None:
-        """Those of the machine's nodes."""
         lives = self.machine.lives(self.n_machine)
         own = slice(self.first, self.first + n_nodes)
         return None if lives is None else (lives[0][own], lives[1][own])
@@ -342,12 +336,10 @@ class ClassFailures(Failures):
     size: int
 
     def process(self, n_nodes: int, rng: np.random.Generator, start: float = 0.0) -> Renumbered:
-        """Those of the source, renumbered."""
         return Renumbered("source", self.source.process(self.size, rng, start), self.first, n_nodes)
 
     @property
     def mean_repair(self) -> float:
-        """Mean time to repair, in seconds."""
         return self.source.mean_repair
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
@@ -358,13 +350,7 @@ class ClassFailures(Failures):
 
 
 def group_numbers(groups: int | npt.ArrayLike | None, n_nodes: int) -> IntArray:
-    """Group of each node, numbered from 0; an `ArgumentError` where their number is not that of the nodes.
-
-    Examples
-    --------
-    >>> group_numbers(3, 7).tolist(), group_numbers(["b", "a", "b"], 3).tolist()
-    ([0, 0, 0, 1, 1, 1, 2], [1, 0, 1])
-    """
+    """Group of each node, numbered from 0; an `ArgumentError` where their number is not that of the nodes."""
     if groups is None:
         return np.zeros(n_nodes, dtype=np.int64)
     if np.ndim(groups) == 0:

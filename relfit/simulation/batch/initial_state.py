@@ -1,4 +1,7 @@
-"""A simulation before its first event: settings checked against each other and written into the engine."""
+"""A simulation before its first event: settings checked against each other and written into the engine.
+
+Classes of nodes have a queue each, or are one machine with one queue where jobs take nodes of several at once.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.text import count
 from relfit.io.workloads import Workload
 from relfit.simulation.batch import engine_state as es
-from relfit.simulation.batch.batch_driver import REMEDY, Drive
-from relfit.simulation.batch.batch_settings import CheckpointShares, Part, Reservation
+from relfit.simulation.batch.batch_driver import REMEDY, Drive, Simulation
+from relfit.simulation.batch.batch_settings import BatchCluster, CheckpointShares, NodeClass, Part, Reservation
 from relfit.simulation.batch.engine_state import Reserved
-from relfit.simulation.batch.failure_processes import FailureStream
-from relfit.simulation.batch.failure_source import group_numbers, weibull_parameters
+from relfit.simulation.batch.failure_processes import Failures, FailureStream
+from relfit.simulation.batch.failure_source import (
+    ClassFailures,
+    PartOfFailures,
+    group_numbers,
+    sources_of,
+    weibull_parameters,
+)
 from relfit.simulation.batch.queue_order import EASY, FCFS
 from relfit.simulation.batch.reliability import EstimatedReliability
 from relfit.simulation.engine.checked_settings import HOUR, in_seconds
@@ -27,6 +36,7 @@ from relfit.system.jobs import Amdahl, Checkpoint
 KEEPS = ("jobs", "attempts", "nodes")
 MOST_ATTEMPTS = 1e6
 """Expected attempts of one job, or of its work up to its first checkpoint, above which a run is refused."""
+_OWN = ("scheduler", "allocation", "checkpoint", "reservations")  # settings that a class of nodes may have of its own
 _RELIABLE = ("ras", "ljras", "ra", "ra_opt")
 _REQUEUES = {"submit": es.BY_SUBMIT, "head": es.BY_HEAD, "tail": es.BY_TAIL}
 
@@ -39,7 +49,7 @@ def first_state(workload: Workload, part: Part, rng: int | np.random.Generator |
     _check(part)
     jobs = _job_table(workload, size, part)
     if part.checkpoint is not None:
-        _checkpoints(jobs, part.checkpoint, _system_mtbf(part, size), size)
+        _checkpoints(jobs, part, part.checkpoint, size)
     fixed = part.planned and part.scheduler.fixed_nodes
     engine = es.new_engine(jobs, size, fixed_plans=fixed)
     rows, masks = reservation_tables(part.reservations, size)
@@ -109,17 +119,10 @@ def _job_table(workload: Workload, size: int, part: Part) -> Records[es.BatchJob
     return jobs
 
 
-def _system_mtbf(part: Part, size: int) -> float | None:
-    """Seconds between failures of nodes of the machine; None where that is not known."""
-    if part.cluster.mtbf is not None:
-        return in_seconds("mtbf", part.cluster.mtbf, zero=False)
-    rate = float(sum(source.rates(size).sum() for source in part.failures))
-    return 1.0 / rate if rate else None
-
-
-def _checkpoints(
-    jobs: Records[es.BatchJob], checkpoint: Checkpoint | CheckpointShares, mtbf: float | None, size: int
-) -> None:
+def _checkpoints(jobs: Records[es.BatchJob], part: Part, checkpoint: Checkpoint | CheckpointShares, size: int) -> None:
+    mtbf = None if part.cluster.mtbf is None else in_seconds("mtbf", part.cluster.mtbf, zero=False)
+    if mtbf is None and (rate := float(sum(source.rates(size).sum() for source in part.failures))):
+        mtbf = 1.0 / rate
     for name in ("save", "restore"):
         cost = getattr(checkpoint, name)
         of_shares = isinstance(checkpoint, CheckpointShares)
@@ -155,10 +158,10 @@ def _judge(run: Drive, part: Part, size: int) -> None:
 
 
 def _check_ends(jobs: Records[es.BatchJob], rates: FloatArray, workload: Workload) -> None:
-    """Reject jobs that would hardly ever end.
+    """Reject jobs that would hardly ever end: ``exp(rate time)`` attempts are expected until a time passes without
+    failure.
 
-    ``exp(rate time)`` attempts are expected until a time passes without a failure, with the rate of the nodes that fail
-    least. Only failures whose rate depends on no age are counted: others add attempts.
+    The rate is that of the nodes that fail least, of failures whose rate depends on no age: others add attempts.
     """
     tried = np.flatnonzero(jobs["status"] == es.SUBMITTED_LATER)
     if not tried.size or not rates.any():
@@ -184,7 +187,7 @@ def reservation_tables(
 ) -> tuple[Records[Reserved], npt.NDArray[np.bool_]]:
     """Reservations in order of their start, in seconds, and their nodes, shape (reservations, nodes).
 
-    An `ArgumentError` for one that ends before it starts or is announced after it, and for two of one node at one time.
+    An `ArgumentError` for impossible times, and for two of one node at one time.
     """
     rows = new_records(Reserved, len(reservations))
     masks = np.zeros((len(reservations), n_nodes), dtype=np.bool_)
@@ -203,3 +206,87 @@ def reservation_tables(
                 raise ArgumentError(what, remedy="give them other times or nodes")
         rows["announced"][i], rows["start"][i], rows["end"][i] = announced, start, end
     return rows, masks
+
+
+def _needs(workload: Workload, sizes: dict[str, int]) -> IntArray:
+    """Nodes of each class that each job takes."""
+    names, needs = list(sizes), np.zeros((len(workload), len(sizes)), np.int64)
+    columns = () if workload.node_class is None else workload.node_class.tolist()
+    for job, (text, nodes) in enumerate(zip(columns, workload.nodes.tolist(), strict=True)):
+        parts = [part.partition(":") for part in text.split("+")]
+        what = f"job {workload.job_id[job]} has {nodes} nodes of {text!r}"
+        for name, colon, number in ((name.strip(), colon, number.strip()) for name, colon, number in parts):
+            if name not in sizes:
+                raise ArgumentError(f"{what}, and {name!r} has no nodes", remedy=f"use {', '.join(names)}")
+            if not (number.isdigit() if colon else len(parts) == 1):
+                raise ArgumentError(what, remedy="write how many of each class, as cpu:2+gpu:4")
+            needs[job, names.index(name)] += int(number) if colon else nodes
+        if needs[job].sum() != nodes:
+            raise ArgumentError(what, remedy=f"nodes are those of all classes together: {needs[job].sum()}")
+    return needs
+
+
+def _check_shared(classes: Sequence[NodeClass], machine: Part) -> None:
+    """Reject settings that do not go with jobs over several classes."""
+    for part in classes:
+        if own := [name for name in _OWN if getattr(part, name) is not None]:
+            what = f"class {part.name} has {own[0]} of its own, and jobs take nodes of several classes at once"
+            raise ArgumentError(what, remedy="give it for the machine")
+    scheduler, what = machine.scheduler, "jobs over several classes of nodes"
+    if scheduler.is_own or machine.planned or scheduler.reject_after_repairs is not None:
+        remedy = "take easy or fcfs, without fixed_nodes, reservations and reject_after_repairs"
+        raise ArgumentError(f"{what} go with no such scheduler", remedy=remedy)
+    if machine.allocation.is_own or machine.allocation.policy != "first_fit":
+        raise ArgumentError(f"{what} go with no allocation {machine.allocation.policy!r}", remedy="take first_fit")
+
+
+def _one_machine(
+    workload: Workload, classes: Sequence[NodeClass], machine: Part, sizes: dict[str, int], rng: np.random.Generator
+) -> Simulation:
+    """All classes as one machine before its first event; nodes of the first class come first."""
+    _check_shared(classes, machine)
+    needs, total, first = _needs(workload, sizes), sum(sizes.values()), 0
+    failures: list[Failures] = list(machine.failures)
+    for part in classes:
+        failures += [
+            ClassFailures(source=source, first=first, size=part.nodes) for source in sources_of(part.failures, workload)
+        ]
+        first += part.nodes
+    run = first_state(workload, machine._replace(cluster=BatchCluster(nodes=total), failures=tuple(failures)), rng)
+    jobs = run.engine.jobs
+    jobs["status"][(needs > np.array(list(sizes.values()))).any(axis=1)] = es.TOO_WIDE
+    run.engine.state["n_left"] = int(np.count_nonzero(jobs["status"] == es.SUBMITTED_LATER))
+    run.engine.state["outside"] = 1
+    class_of = np.repeat(np.arange(len(sizes)), list(sizes.values()))
+    run.engine = run.engine._replace(needs=needs, class_of=class_of)
+    return Simulation([run], sizes, [np.arange(len(workload))])
+
+
+def in_classes(workload: Workload, classes: Sequence[NodeClass], machine: Part, rng: np.random.Generator) -> Simulation:
+    """A simulation of each class of nodes before its first event."""
+    sizes = {part.name: part.nodes for part in classes}
+    several = workload.node_class is not None and any("+" in name for name in workload.node_class.tolist())
+    if several and len(sizes) == len(classes):
+        return _one_machine(workload, classes, machine, sizes, rng)
+    if workload.node_class is None:
+        raise ArgumentError("the jobs have no node_class", remedy="give the workload a node_class for every job")
+    if len(sizes) < len(classes):
+        raise ArgumentError("two classes have one name", remedy="give each class once, with its nodes")
+    if strange := [name for name in workload.node_class.tolist() if name not in sizes]:
+        what = f"a job is of class {strange[0]!r}, which has no nodes"
+        raise ArgumentError(what, remedy=f"use {', '.join(sizes)}")
+    begun = float(workload.submit[0]) if len(workload) else 0.0
+    seeds = rng.integers(2**63, size=len(machine.failures)).tolist()
+    parts, rows, first = [], [], 0
+    for part, stream in zip(classes, rng.spawn(len(classes)), strict=True):
+        rows.append(np.flatnonzero(workload.node_class == part.name))
+        shared = [
+            PartOfFailures(machine=source, n_machine=sum(sizes.values()), first=first, seed=seed, since=begun)
+            for source, seed in zip(machine.failures, seeds, strict=True)
+        ]
+        own = {name: getattr(part, name) for name in _OWN if getattr(part, name) is not None}
+        cluster = BatchCluster(**{name: getattr(part, name) for name in BatchCluster.model_fields})
+        setup = machine._replace(cluster=cluster, failures=(*shared, *sources_of(part.failures, workload)), **own)
+        parts.append(first_state(workload.where(rows[-1]), setup, stream))
+        first += part.nodes
+    return Simulation(parts, sizes, rows)

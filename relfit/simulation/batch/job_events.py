@@ -1,18 +1,110 @@
-"""What happens to a job, compiled: it starts, ends, is killed by a failure, and goes back into the queue."""
+"""What happens to jobs and their nodes, compiled: a job starts, ends, is killed by a failure, goes back into the queue.
+
+The nodes of a job are linked from the first to the last.
+"""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from relfit.base.arrays import IntArray
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.engine_state import Engine
-from relfit.simulation.batch.node_pool import give_back, log_nodes, take_listed, take_lowest, write_line
-from relfit.simulation.batch.optimal_size import moldable_time
 from relfit.simulation.batch.waiting_queue import add_running, drop_running, insert, remove
 from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.event_heap import remove as take_out
-from relfit.simulation.engine.records import compiled, part
+from relfit.simulation.engine.records import compiled, making_arrays, part
+
+
+@part
+def write_line(e: Engine, kind: int, time: float, until: float, job: int, node: int, value: int) -> None:
+    """Add a line to the log."""
+    line = e.log[e.state[0].n_log]
+    e.state[0].n_log += 1
+    line.time, line.until, line.kind = time, until, kind
+    line.job, line.node, line.value = job, node, value
+
+
+@part
+def _take(e: Engine, job: int, node: int, last: int) -> None:
+    """Give a job an idle node, after its node `last`."""
+    e.owner[node] = job
+    e.following[node] = es.NONE
+    if last < 0:
+        e.jobs[job].first = node
+    else:
+        e.following[last] = node
+
+
+@part
+def take_lowest(e: Engine, job: int, size: int) -> None:
+    """First fit: the idle nodes of the lowest numbers."""
+    node, last = e.state[0].lowest, es.NONE
+    for _ in range(size):
+        while e.owner[node] != es.IDLE:
+            node += 1
+        _take(e, job, node, last)
+        last = node
+    e.state[0].lowest = node
+    e.state[0].n_free -= size
+
+
+@part
+def take_listed(e: Engine, job: int, nodes: IntArray) -> None:
+    """Give a job the nodes listed, which are idle."""
+    last = es.NONE
+    for node in nodes:
+        _take(e, job, node, last)
+        last = node
+    e.state[0].n_free -= nodes.size
+
+
+@part
+def give_back(e: Engine, job: int) -> None:
+    """The nodes of a job, all up, are idle again."""
+    node, lowest = e.jobs[job].first, e.state[0].lowest
+    e.jobs[job].first = es.NONE
+    while node >= 0:
+        e.owner[node] = es.IDLE
+        lowest = min(lowest, node)
+        node = e.following[node]
+    e.state[0].lowest = lowest
+    e.state[0].n_free += e.jobs[job].nodes
+
+
+@part
+def log_nodes(e: Engine, job: int, now: float) -> None:
+    """Write down which nodes a job has got, a line for those that follow each other."""
+    first = node = e.jobs[job].first
+    while node >= 0:
+        following = e.following[node]
+        if following != node + 1:
+            write_line(e, es.LOG_SPAN, now, 0.0, job, first, node + 1 - first)
+            first = following
+        node = following
+
+
+@making_arrays
+def idle_nodes(e: Engine) -> IntArray:
+    """Numbers of all idle nodes, in order."""
+    nodes = np.empty(e.state[0].n_free, np.int64)
+    n, node = 0, e.state[0].lowest
+    while n < nodes.size:
+        if e.owner[node] == es.IDLE:
+            nodes[n] = node
+            n += 1
+        node += 1
+    return nodes
+
+
+@part
+def moldable_time(e: Engine, job: int, size: int) -> float:
+    """Seconds that a job runs on `size` nodes, by Amdahl (1) or Gustafson (2)."""
+    p = e.state[0].parallel
+    speedup = 1.0 / (p / size + 1.0 - p) if e.state[0].speedup == 1 else 1.0 - p + size * p
+    return e.jobs[job].work / speedup
 
 
 @part

@@ -25,14 +25,10 @@ class Slices(NamedTuple):
     """Slices of time in their order, each up to the next; the first `size[0]` of each array are in use."""
 
     size: IntArray
-    times: FloatArray
-    """When each begins."""
-    counts: IntArray
-    """Nodes that nothing is planned on."""
-    rows: IntArray
-    """Which row of `masks` each has."""
-    masks: Mask
-    """Nodes that no running job, reservation or plan of particular nodes has."""
+    times: FloatArray  # when each begins
+    counts: IntArray  # nodes that nothing is planned on
+    rows: IntArray  # which row of `masks` each has
+    masks: Mask  # nodes that no running job, reservation or plan of particular nodes has
 
 
 @part
@@ -155,9 +151,9 @@ def _plan(e: Engine, t: Slices, job: int, size: int) -> None:
 def plan_pass(e: Engine, now: float, backfills: bool, conservative: bool) -> None:
     """Start the jobs that can start now without delaying planned ones, and plan those that the policy plans.
 
-    Conservative: jobs keep their plans, and new ones are added after them; where something has ended, each job in the
-    order of the queue looks for an earlier time among the plans of all others; where nodes have failed, or a
-    new reservation is announced, all is replanned.
+    Conservative: jobs keep their plans, and new ones are added after them; where something has ended, each job in turn
+    looks for an earlier time among the plans of all others; where nodes fail, or a reservation is announced, all is
+    replanned.
     """
     s = e.state[0]
     end, fixed = s.queue_end, s.fixed_nodes != 0

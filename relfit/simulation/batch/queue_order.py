@@ -20,20 +20,6 @@ from relfit.simulation.engine.records import compiled, making_arrays, part
 FCFS, EASY = range(2)
 
 
-@part
-def _easy(e: Engine, head: int, now: float) -> int:
-    """The place of the next job that may start before the one at place `head`, which does not fit; -1 if none."""
-    s = e.state[0]
-    place = next_narrow(e, head + 1, s.n_free)
-    if place < 0:
-        return NONE
-    job = e.queue[head].job
-    if s.head != job:
-        s.shadow, s.extra = shadow_of(e, e.jobs[job].nodes)
-        s.head = job
-    return next_to_start(e, place, s.n_free, s.extra, now, s.shadow)
-
-
 @compiled
 def next_job(e: Engine, now: float) -> int:
     """The waiting job that starts now; -1 if none. Jobs that need more nodes than are up are passed over."""
@@ -45,7 +31,13 @@ def next_job(e: Engine, now: float) -> int:
     if s.speedup > 0 or e.jobs[job].nodes <= s.n_free:
         e.jobs[job].backfilled = NO
         return job
-    place = _easy(e, head, now) if s.scheduler == EASY else NONE
+    place = next_narrow(e, head + 1, s.n_free) if s.scheduler == EASY else NONE
+    if place < 0:
+        return NONE
+    if s.head != job:
+        s.shadow, s.extra = shadow_of(e, e.jobs[job].nodes)
+        s.head = job
+    place = next_to_start(e, place, s.n_free, s.extra, now, s.shadow)
     if place < 0:
         return NONE
     job = e.queue[place].job
@@ -75,10 +67,7 @@ def _fits(e: Engine, job: int, nodes: IntArray) -> bool:
 
 @making_arrays
 def _shadow(e: Engine, job: int, free: IntArray) -> tuple[float, IntArray]:
-    """When enough nodes of all classes are free by the walltimes of running jobs, and how many of each remain then.
-
-    All jobs that end by that very time are counted.
-    """
+    """When enough nodes of all classes are free by the walltimes of running jobs, and how many of each remain then."""
     later, shadow = free.copy(), math.inf
     for i in range(e.state[0].running_end):
         if e.running[i] >= 0:

@@ -52,16 +52,7 @@ class EstimatedReliability:
         return in_seconds("every", self.every, zero=False)
 
     def parameters(self, n_nodes: int, log: Records[Line], start: float, now: float) -> tuple[FloatArray, FloatArray]:
-        """Shape and scale (seconds) of each node at `now`.
-
-        Parameters
-        ----------
-        n_nodes : int
-        log : records of Line
-            The lines of the engine's log so far.
-        start, now : float
-            Second at which the simulation began, and the current second.
-        """
+        """Shape and scale (seconds) of each node at second `now`, by the log of the engine since `start`."""
         down = log[log["kind"] == LOG_DOWN]
         time, node, until = down["time"], down["node"], down["until"]
         begun = start if self.since is None else self.since

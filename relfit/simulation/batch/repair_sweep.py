@@ -119,11 +119,14 @@ class RepairSweep(Result):
         rows = [self._row(worse), self._row(better)]
         at = float(durations("repair", repair))
         level_checked(level)
+        if not self.repairs[0] <= at <= self.repairs[-1]:
+            shown = interval_ends(duration(self.repairs[0]), duration(self.repairs[-1]))
+            raise ArgumentError(f"repair of {duration(at)} is not in the sweep", remedy=f"it has {shown}")
         runs = self.waits[:, rows].reshape(self.n_runs, -1)
 
         def even(means: FloatArray) -> float:
             bad, good = means.reshape(2, -1)
-            return self._repair_at(good, self._wait_at(bad, at))
+            return self._repair_at(good, float(np.interp(at, self.repairs, monotone(bad, rising=True))))
 
         repair, low, high = redrawn(runs, even, level, rng)
         return Interval(
@@ -183,12 +186,6 @@ class RepairSweep(Result):
             known = ", ".join(f"{value:g}" for value in self.rates)
             raise ArgumentError(f"rate {rate!r} is not in the sweep", remedy=f"it has {known}")
         return int(where[0])
-
-    def _wait_at(self, row: FloatArray, repair: float) -> float:
-        if not self.repairs[0] <= repair <= self.repairs[-1]:
-            shown = interval_ends(duration(self.repairs[0]), duration(self.repairs[-1]))
-            raise ArgumentError(f"repair of {duration(repair)} is not in the sweep", remedy=f"it has {shown}")
-        return float(np.interp(repair, self.repairs, monotone(row, rising=True)))
 
     def _repair_at(self, row: FloatArray, wait: float) -> float:
         return max(_largest(self.repairs, row, wait), 0.0)

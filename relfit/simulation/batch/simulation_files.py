@@ -15,56 +15,25 @@ from relfit.base.writing import complete
 from relfit.fitting.families import family_named
 from relfit.fitting.families.base import Family
 from relfit.fleet.calibration import Parameters
+from relfit.simulation.batch import batch_settings, calibrated_failures, failure_source, reliability
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_driver import Drive, Simulation
-from relfit.simulation.batch.batch_settings import (
-    Allocation,
-    BatchCluster,
-    CheckpointShares,
-    Part,
-    Reservation,
-    Scheduler,
-)
-from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import FailureStream
-from relfit.simulation.batch.failure_source import (
-    ClassFailures,
-    GroupFailures,
-    NodeFailures,
-    PartOfFailures,
-    ReplayedFailures,
-    SystemFailures,
-)
-from relfit.simulation.batch.reliability import EstimatedReliability
+from relfit.simulation.engine import repair_stages
 from relfit.simulation.engine.checked_settings import Settings
 from relfit.simulation.engine.event_heap import EventHeap
-from relfit.simulation.engine.repair_stages import RepairStage, StagedRepairs
-from relfit.system.jobs import Amdahl, Checkpoint, Gustafson
+from relfit.system import jobs
 
 VERSION = 5
-_CLASSES: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        SystemFailures,
-        NodeFailures,
-        GroupFailures,
-        ReplayedFailures,
-        PartOfFailures,
-        ClassFailures,
-        CalibratedFailures,
-        EstimatedReliability,
-        Amdahl,
-        Gustafson,
-        Checkpoint,
-        CheckpointShares,
-        BatchCluster,
-        Scheduler,
-        Allocation,
-        Reservation,
-        RepairStage,
-        StagedRepairs,
-    )
+_STORED = {
+    failure_source: "SystemFailures NodeFailures GroupFailures ReplayedFailures PartOfFailures ClassFailures",
+    calibrated_failures: "CalibratedFailures",
+    reliability: "EstimatedReliability",
+    jobs: "Amdahl Gustafson Checkpoint",
+    batch_settings: "CheckpointShares BatchCluster Scheduler Allocation Reservation",
+    repair_stages: "RepairStage StagedRepairs",
 }
+_CLASSES: dict[str, Any] = {name: getattr(place, name) for place, names in _STORED.items() for name in names.split()}
 _SCALARS = ("start", "next_estimate", "next_save", "seconds", "starts_seen", "idle_failures", "kills_before")
 _EXPECTED = es.new_engine(es.new_jobs(1), 1)
 _NAMES = (*(name for name in es.Engine._fields if name != "events"), *EventHeap._fields, "job_id", "requested")
@@ -106,15 +75,6 @@ def _restored(value: object) -> Any:
     return value
 
 
-def _part(run: Drive) -> dict[str, Any]:
-    return {
-        "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
-        "stream": run.stream.state(),
-        "achieved": run.achieved,
-        **{name: getattr(run, name) for name in _SCALARS},
-    }
-
-
 def _tables(run: Drive) -> dict[str, Any]:
     """The tables of a run by name, those of its heap of events among them."""
     engine, ids = run.engine, np.asarray(run.job_id)
@@ -133,7 +93,15 @@ def described(simulation: Simulation) -> dict[str, Any]:
     return {
         "relfit": "batch simulation",
         "version": VERSION,
-        "parts": [_part(run) for run in simulation.parts],
+        "parts": [
+            {
+                "setup": {name: _plain(value) for name, value in run.part._asdict().items()},
+                "stream": run.stream.state(),
+                "achieved": run.achieved,
+                **{name: getattr(run, name) for name in _SCALARS},
+            }
+            for run in simulation.parts
+        ],
         "classes": simulation.classes,
         "saved": [str(saved) for saved in simulation.saved],
         "of": None if simulation.of is None else dict(simulation.of),
@@ -157,10 +125,7 @@ def write_simulation(simulation: Simulation, path: str | Path) -> None:
 
 
 def read_simulation(path: str | Path) -> Simulation:
-    """Read a simulation in progress.
-
-    A `ReadError` for a file that holds no such simulation, is damaged, or is of another version of the format.
-    """
+    """Read a simulation in progress; a `ReadError` for another or a damaged file, or another version of the format."""
     try:
         return _read(path)
     except ReadError:
@@ -206,7 +171,7 @@ def _drive(part: dict[str, Any], tables: dict[str, Any]) -> Drive:
     heap = EventHeap(*(own.pop(name) for name in EventHeap._fields))
     job_id, requested = own.pop("job_id"), own.pop("requested")
     engine = es.Engine(**own, events=heap)
-    setup = Part(**{name: _restored(value) for name, value in part["setup"].items()})
+    setup = batch_settings.Part(**{name: _restored(value) for name, value in part["setup"].items()})
     setup = setup._replace(failures=tuple(setup.failures), reservations=tuple(setup.reservations))
     stream = FailureStream(setup.failures, n_nodes, 0, part["start"], part["stream"]["begun"])
     stream.restore(part["stream"])

@@ -164,23 +164,17 @@ def _place(e: Engine, estimate: float, after: bool) -> int:
 
 
 @part
-def _compact_running(e: Engine) -> None:
-    """Move the jobs to the front."""
-    end = 0
-    for i in range(e.state[0].running_end):
-        if e.running[i] >= 0:
-            e.running[end] = e.running[i]
-            e.estimates[end] = e.estimates[i]
-            end += 1
-    e.state[0].running_end = end
-
-
-@part
 def add_running(e: Engine, job: int) -> None:
     """A job holds its nodes until its estimate."""
     s, running, estimates = e.state[0], e.running, e.estimates
-    if s.running_end > 2 * s.n_running + 32:
-        _compact_running(e)
+    if s.running_end > 2 * s.n_running + 32:  # move the jobs to the front
+        end = 0
+        for i in range(s.running_end):
+            if running[i] >= 0:
+                running[end] = running[i]
+                estimates[end] = estimates[i]
+                end += 1
+        s.running_end = end
     place = _place(e, e.jobs[job].estimate, True)
     if place > 0 and running[place - 1] < 0:
         place -= 1
@@ -209,10 +203,7 @@ def drop_running(e: Engine, job: int) -> None:
 
 @part
 def shadow_of(e: Engine, nodes: int) -> tuple[float, int]:
-    """When `nodes` nodes are free by the walltimes of running jobs, and how many remain then.
-
-    All jobs that end by that very time are counted.
-    """
+    """When `nodes` nodes are free by the walltimes of running jobs (ends at that time count), and how many remain."""
     free, shadow = e.state[0].n_free, math.inf
     for i in range(e.state[0].running_end):
         if e.running[i] >= 0:

@@ -37,8 +37,7 @@ def _values(values: list[object]) -> list[object]:
     return values
 
 
-Values = Annotated[list[object], AfterValidator(_values)]
-"""Values of a parameter."""
+Values = Annotated[list[object], AfterValidator(_values)]  # values of a parameter
 
 
 class Experiment(Model):
@@ -202,13 +201,6 @@ def cells_of(campaign: Campaign) -> list[Cell]:
     """All cells: those of the experiments, then those of the parameters; an `ArgumentError` above five million.
 
     A cell that two experiments have in common is listed twice, with one key, and computed once.
-
-    Examples
-    --------
-    >>> x = {"parameter": "x", "values": [1, 2]}
-    >>> campaign = Campaign(run="m:f", experiments=[x], second="y", second_values=[3])
-    >>> [(cell.experiment, cell.settings) for cell in cells_of(campaign)]
-    [('x', {'x': 1, 'y': 3}), ('x', {'x': 2, 'y': 3})]
     """
     cells = [
         Cell(label, values, hashlib.sha256(canonical(values).encode()).hexdigest()[:16])
@@ -241,10 +233,7 @@ def _grid(values: Mapping[str, list[object]]) -> Iterator[dict[str, object]]:
 
 
 def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
-    """Cells of a latin hypercube, or those of Saltelli's estimates of Sobol indices.
-
-    These are two samples A and B, and for each parameter A with that parameter as in B.
-    """
+    """Cells of a latin hypercube, or Saltelli's samples A and B, and for each parameter A with that one as in B."""
     names, points = list(campaign.parameters), campaign.points or 0
     if campaign.design == "latin hypercube":
         sample = qmc.LatinHypercube(len(names), rng=np.random.default_rng(campaign.seed)).random(points)
@@ -259,15 +248,10 @@ def _drawn(campaign: Campaign) -> Iterator[tuple[str, dict[str, object]]]:
             yield label, {name: _value(campaign.parameters[name], u) for name, u in zip(names, row, strict=True)}
 
 
-def _value(ends: list[object], u: float) -> object:
+def _value(ends: list[Any], u: float) -> object:
     """The value at a share `u`: between two numbers (integers stay integers), else one of the list."""
     low, high = ends[0], ends[-1]
-    if (
-        len(ends) != 2
-        or not (isinstance(low, (int, float)) and isinstance(high, (int, float)))
-        or isinstance(low, bool)
-        or isinstance(high, bool)
-    ):
+    if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, (int, float)) for end in ends):
         return ends[min(int(u * len(ends)), len(ends) - 1)]
     if isinstance(low, int) and isinstance(high, int):
         return low + min(int(u * (high - low + 1)), high - low)

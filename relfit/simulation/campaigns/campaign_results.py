@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.base.arrays import BoolArray, FloatArray, IntArray
+from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, duration_interval, number, rounded_interval
@@ -417,10 +417,8 @@ def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
 def replications_needed(
     campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
 ) -> pd.Series:
-    """Replications that a campaign needs of each cell, as far as the runs done can tell.
-
-    With `until`, whether the interval is narrow enough is checked at fixed numbers of replications, the same whoever
-    computes: ``replications``, and a quarter more each time.
+    """Replications that a campaign needs of each cell, as far as the runs done can tell; with `until`, intervals are
+    checked at fixed numbers of runs, the same whoever computes.
     """
     least = int(campaign.get("replications", 30))
     if campaign.get("until") is None:
@@ -435,11 +433,6 @@ def replications_needed(
     done = np.zeros(values.shape, dtype=bool)
     for rows in (runs, failed):
         done |= _scattered(keys, rows, np.ones(len(rows), dtype=bool), until.at_most, False)
-    return pd.Series(_enough(values, done, least, until, level), index=keys)
-
-
-def _enough(values: FloatArray, done: BoolArray, least: int, until: Until, level: float) -> IntArray:
-    """Per cell the replications at which its interval is narrow enough, or that are needed to tell."""
     needed, n = np.full(len(values), until.at_most), least
     while n < until.at_most:
         _, mean, _, half = row_means(values[:, :n], level)
@@ -447,4 +440,4 @@ def _enough(values: FloatArray, done: BoolArray, least: int, until: Until, level
         over = narrow | ~done[:, :n].all(axis=1) | np.isnan(mean)  # narrow enough, not yet run, or all failed
         needed[over] = np.minimum(needed[over], n)
         n = min(max(n + 1, int(np.ceil(_GROWTH * n))), until.at_most)
-    return needed
+    return pd.Series(needed, index=keys)

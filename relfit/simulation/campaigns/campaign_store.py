@@ -34,10 +34,9 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 
 @dataclass
 class Block:
-    """Finished runs, as an executor returns them.
+    """Finished runs: columns by name (``cell``, ``replication``, the outputs), of one length in each part.
 
-    `runs` are columns by name, ``cell`` (its number), ``replication`` and the outputs, of one length in each part. Runs
-    that failed are rows of cell, replication and error.
+    Runs that failed are rows of cell, replication and error.
     """
 
     runs: list[dict[str, NDArray[Any]]] = field(default_factory=list)
@@ -155,10 +154,7 @@ class CampaignStore:
     # ------------------------------------------------------------------ runs
 
     def write(self, block: Block, keys: Sequence[str]) -> None:
-        """Write runs as files of their own, synced to disk when this returns.
-
-        An `ArgumentError` when they cannot be written, as on a full disk: then none of them is stored.
-        """
+        """Write runs as files, synced to disk when this returns; all of them, or none and an `ArgumentError`."""
         for runs in block.packed().runs:
             names = pa.DictionaryArray.from_arrays(pa.array(runs["cell"].astype(np.int32)), pa.array(list(keys)))
             own = {"cell": names.cast(pa.string()), "replication": runs["replication"].astype(np.int32)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,8 +19,7 @@ from relfit.base.text import rounded_interval
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import alike, row_statistics
 
-Price: TypeAlias = float | Mapping[str, float]
-"""Price of one unit of a parameter or an output, or prices by value."""
+Price: TypeAlias = float | Mapping[str, float]  # price of one unit of a parameter or an output, or prices by value
 
 
 def best_cells(
@@ -269,17 +269,13 @@ def _priced(name: str, value: float | str | None, price: Price) -> float:
             raise ArgumentError(f"{name} = {value!r} is not a number", remedy="give a price by value")
         return float(price) * float(value)
     for key, amount in price.items():
-        if str(key) == str(value) or _same(key, value):
+        same = str(key) == str(value)
+        with suppress(TypeError, ValueError):
+            same = same or (value is not None and float(key) == float(value))
+        if same:
             return float(amount)
     what = f"there is no price for {name} = {value!r}"
     raise ArgumentError(what, remedy=f"prices are given for {', '.join(map(str, price))}")
-
-
-def _same(key: float | str, value: float | str | None) -> bool:
-    try:
-        return value is not None and float(key) == float(value)
-    except (TypeError, ValueError):
-        return False
 
 
 def tornado(result: CampaignResults, output: str | None = None) -> pd.DataFrame:
@@ -355,7 +351,10 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
     mixed = np.stack([values[f"AB {name}"] for name in names])
 
     def of(points: IntArray) -> FloatArray:
-        return _indices(values["A"][points], values["B"][points], mixed[:, points])
+        """First- and total-order indices, shape (2, parameters)."""
+        a, b, ab = values["A"][points], values["B"][points], mixed[:, points]
+        first = np.mean((b - np.mean([a, b])) * (ab - a), axis=1)
+        return np.stack([first, 0.5 * np.mean((a - ab) ** 2, axis=1)]) / np.var([a, b])
 
     every = np.arange(values["A"].size)
     generator = np.random.default_rng(rng)
@@ -367,10 +366,3 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
         for key, both in columns.items()
     }
     return pd.DataFrame(table, index=pd.Index(names, name="parameter"))
-
-
-def _indices(a: FloatArray, b: FloatArray, mixed: FloatArray) -> FloatArray:
-    """First- and total-order indices, shape (2, parameters), of outputs at n points and, mixed, (parameters, n)."""
-    variance = np.var([a, b])
-    first = np.mean((b - np.mean([a, b])) * (mixed - a), axis=1)
-    return np.stack([first, 0.5 * np.mean((a - mixed) ** 2, axis=1)]) / variance

@@ -50,8 +50,7 @@ class Computing:
 
     here, starts = True, False
     """Whether tasks run in this process, where they can be told to stop; whether workers are started for them."""
-    each = 0
-    """Tasks submitted at a time, per worker; one in all where it is 0."""
+    each = 0  # tasks submitted at a time, per worker; one in all where it is 0
 
     def __init__(self, runner: Runner, workers: int) -> None:
         self.runner, self.workers, self.token = runner, workers, secrets.token_hex(8)

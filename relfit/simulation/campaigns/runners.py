@@ -21,33 +21,26 @@ from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
 
-Outputs = dict[str, FloatArray]
-"""By output one value per replication."""
+Outputs = dict[str, FloatArray]  # by output one value per replication
 
 _KINDS = {
-    "training": ("simulator_runs", "TrainingRuns"),
-    "batch": ("simulator_runs", "BatchSystemRuns"),
-    "sparing": ("simulator_runs", "SparingRuns"),
-    "plan": ("analysis_runs", "PlannerRuns"),
-    "fit": ("analysis_runs", "LogFitRuns"),
+    "training": "TrainingRuns",
+    "batch": "BatchSystemRuns",
+    "sparing": "SparingRuns",
+    "plan": "PlannerRuns",
+    "fit": "LogFitRuns",
 }
-
-
-_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")
-"""Outputs of which more is better."""
+_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")  # outputs of which more is better
 
 
 class Runner:
     """Runs the replications of a cell, a changed copy of one configuration; it is sent to other processes."""
 
-    output = ""
-    """The default of the campaign's `output`; the first output where it is empty."""
-    beside: tuple[str, ...] = ()
-    """A further output and its good side, for a Pareto front."""
+    output = ""  # the default of the campaign's `output`; the first output where it is empty
+    beside: tuple[str, ...] = ()  # a further output and its good side, for a Pareto front
     units: Mapping[str, str] = MappingProxyType({})
     """Units of outputs, and of parameters that are plain numbers, by the last part of their keys."""
-    document = "settings"
-    """Name of the configuration, for messages."""
+    document = "settings"  # name of the configuration, for messages
     base: Any
 
     def __init__(self, campaign: Campaign) -> None:
@@ -99,8 +92,7 @@ def runner_of(campaign: Campaign) -> Runner:
     if callable(kind) or ":" in kind:
         return OwnFunction(campaign)
     check_names([kind], [*_KINDS, "module:function"], "kind of run")
-    module, name = _KINDS[kind]
-    runner: Runner = getattr(import_module(f"relfit.simulation.campaigns.{module}"), name)(campaign)
+    runner: Runner = getattr(import_module("relfit.simulation.campaigns.runner_kinds"), _KINDS[kind])(campaign)
     return runner
 
 
@@ -116,13 +108,8 @@ def check_names(names: Iterable[str], known: Sequence[str], what: str = "paramet
 def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> dict[str, Any]:
     """A copy of the tables with other values at dotted keys; a number is a position in a list.
 
-    The limits of an estimate, or of a fitted family, go with its value. An `ArgumentError` for a position that is not
+    The limits of an estimate, or of a fitted family, go with its value. An `ArgumentError` for a place that is not
     there.
-
-    Examples
-    --------
-    >>> changed({"failures": [{"mtbf": "5h"}]}, {"failures.0.repair": "1h", "scheduler.name": "fcfs"})
-    {'failures': [{'mtbf': '5h', 'repair': '1h'}], 'scheduler': {'name': 'fcfs'}}
     """
     tables: dict[str, Any] = copy.deepcopy(dict(document))
     for key, value in settings.items():
@@ -144,25 +131,12 @@ def changed(document: Mapping[str, object], settings: Mapping[str, object]) -> d
 
 
 def stream(seed: int, first: int) -> np.random.Generator:
-    """A generator that spawns those of the replications from `first` on.
-
-    Examples
-    --------
-    >>> later, all_of_them = stream(5, 3).spawn(1)[0], np.random.default_rng(5).spawn(4)
-    >>> later.random() == all_of_them[3].random()
-    True
-    """
+    """A generator that spawns those of the replications from `first` on."""
     return np.random.default_rng(np.random.SeedSequence(seed, n_children_spawned=first))
 
 
 def replicated(run: Callable[[np.random.Generator], Mapping[str, float]], first: int, last: int, seed: int) -> Outputs:
-    """Results of a function by name, with the generator of each replication; NaN where one lacks a name.
-
-    Examples
-    --------
-    >>> replicated(lambda rng: {"value": 2.0}, 3, 5, 0)
-    {'value': array([2., 2.])}
-    """
+    """Results of a function by name, with the generator of each replication; NaN where one lacks a name."""
     rows = [run(rng) for rng in stream(seed, first).spawn(last - first)]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: np.array([row.get(name, np.nan) for row in rows], dtype=np.float64) for name in names}
@@ -174,10 +148,7 @@ def columns(table: pd.DataFrame) -> Outputs:
 
 
 class OwnFunction(Runner):
-    """A function of the parameters, and of a generator where it takes `rng`; it returns a number, or several by name.
-
-    Each replication has a random stream of its own, the same in all cells.
-    """
+    """A function of the parameters, and a generator if it takes `rng`; it returns a number, or several by name."""
 
     document = "parameters of a function"
 
@@ -213,18 +184,14 @@ class OwnFunction(Runner):
 
         def one(rng: np.random.Generator) -> dict[str, float]:
             result = self.function(**values, **({"rng": rng} if self.random else {}))
-            return _numbers(result if isinstance(result, Mapping) else {"value": result})
+            outputs = result if isinstance(result, Mapping) else {"value": result}
+            for name, value in outputs.items():
+                if not isinstance(value, (int, float, np.number, np.bool_)):
+                    remedy = "return a number, or several by name"
+                    raise ArgumentError(f"{name} is {value!r}, not a number", remedy=remedy)
+            return {str(name): float(value) for name, value in outputs.items()}
 
         return replicated(one, first, last, seed)
-
-
-def _numbers(outputs: Mapping[object, object]) -> dict[str, float]:
-    numbers = {}
-    for name, value in outputs.items():
-        if not isinstance(value, (int, float, np.number, np.bool_)):
-            raise ArgumentError(f"{name} is {value!r}, not a number", remedy="return a number, or several by name")
-        numbers[str(name)] = float(value)
-    return numbers
 
 
 def _imported(name: str, folder: Path) -> Any:

@@ -266,14 +266,11 @@ def _attempt(
         outputs = runner.run(values, first, last, seed)
     except (Exception, SystemExit) as error:  # a function that exits counts as failed
         if last - first == 1:
-            block.failed.append((cell, first, _told(error)))
+            text = " ".join(str(error).split())
+            text = text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"
+            block.failed.append((cell, first, text))
         else:
             for r in range(first, last):
                 _attempt(runner, values, cell, r, r + 1, seed, block)
         return
     block.runs.append({"cell": np.full(last - first, cell), "replication": np.arange(first, last), **outputs})
-
-
-def _told(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return text if getattr(error, "what", None) else f"{type(error).__name__}: {text}"

@@ -42,11 +42,5 @@ Time = Annotated[Any, AfterValidator(check_duration)]
 
 
 def in_seconds(name: str, value: object, *, zero: bool = True) -> float:
-    """Seconds, the batch simulator's unit, of a duration; to the microsecond. Numbers are hours.
-
-    Examples
-    --------
-    >>> in_seconds("start", "123s"), in_seconds("start", 0.5)
-    (123.0, 1800.0)
-    """
+    """Seconds, the batch simulator's unit, of a duration; to the microsecond. Numbers are hours."""
     return round(HOUR * float(durations(name, value, zero=zero)), 6)

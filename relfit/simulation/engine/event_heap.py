@@ -25,8 +25,7 @@ class EventHeap(NamedTuple):
     """Events in heap order: ``events[0]`` is the first of ``size[0]``."""
 
     events: Records[Event]
-    place: IntArray
-    """Position of the event of each number in `events`; -1 without one."""
+    place: IntArray  # position of the event of each number in `events`; -1 without one
     size: IntArray
 
 
@@ -34,14 +33,6 @@ def empty_heap(numbers: int, room: int | None = None, heaps: int = 1) -> EventHe
     """An empty heap for `numbers` numbers from 0, with room for `room` events, by default one of each number.
 
     A model may cut it into several heaps by slices of each array; `size` then has one entry per heap.
-
-    Examples
-    --------
-    >>> heap = empty_heap(3)
-    >>> put(heap, 2, 5.0), put(heap, 0, 7.0), put(heap, 2, 9.0)
-    (None, None, None)
-    >>> pop(heap), pop(heap), int(heap.size[0])
-    ((7.0, 0, 0), (9.0, 0, 2), 0)
     """
     events = new_records(Event, max(numbers if room is None else room, 1))
     return EventHeap(events, np.full(numbers, -1, np.int64), np.zeros(heaps, np.int64))

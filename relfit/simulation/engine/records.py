@@ -12,8 +12,7 @@ from relfit.base.numeric.compiled import njit
 
 Record = TypeVar("Record")
 
-compiled = njit(nogil=True, error_model="numpy")
-"""Compile a function that Python may call, and cache it on disk."""
+compiled = njit(nogil=True, error_model="numpy")  # compile a function that Python may call, and cache it on disk
 
 entry = njit(nogil=True, error_model="numpy", _nrt=False)
 """`compiled`, for a function that makes no arrays: it skips reference counting, which takes time."""
@@ -30,8 +29,7 @@ inlined = njit(**_inner, _nrt=False, forceinline=True)
 merged = njit(**_inner, _nrt=False, inline="always")
 """`part`, inlined by numba: for the part of a single function, compiled with it."""
 
-making_arrays = njit(**_inner)
-"""`part`, for a function that makes arrays."""
+making_arrays = njit(**_inner)  # `part`, for a function that makes arrays
 
 
 class Records(Protocol[Record]):
@@ -80,16 +78,5 @@ def _numbers_of(alias: object) -> type[np.generic]:
 
 
 def new_records(fields: type[Record], n: int) -> Records[Record]:
-    """`n` records of zeros, with the fields of a class.
-
-    Examples
-    --------
-    >>> class Event:
-    ...     time: float
-    ...     number: int
-    >>> events = new_records(Event, 3)
-    >>> events[1].time = 2.5
-    >>> events["time"].tolist()
-    [0.0, 2.5, 0.0]
-    """
+    """`n` records of zeros, with the fields of a class."""
     return cast("Records[Record]", np.zeros(n, record_dtype(cast("type", fields))).view(np.recarray))

@@ -14,10 +14,8 @@ from relfit.base.errors import ArgumentError
 from relfit.fleet.calibration.parameter_values import rejection
 from relfit.simulation.engine.checked_settings import Settings, Time, check_duration
 
-REPLACED, BEYOND_REPAIR = -1, -2
-"""Outcomes of a repair; the others are the number of the stage that succeeded, from 1."""
-HISTORIES = 64
-"""Distinct numbers of earlier repairs, from 0, that settings may tell apart."""
+REPLACED, BEYOND_REPAIR = -1, -2  # outcomes of a repair; the others are the number of the stage that succeeded, from 1
+HISTORIES = 64  # distinct numbers of earlier repairs, from 0, that settings may tell apart
 
 
 def listed(value: object) -> Any:
@@ -41,13 +39,7 @@ Times = Annotated[
 
 
 def by_repairs(values: Sequence[float], earlier: IntArray) -> FloatArray:
-    """The value of each node, of values by the number of earlier repairs; the last one holds for all further repairs.
-
-    Examples
-    --------
-    >>> by_repairs((0.9, 0.5), np.array([0, 1, 7])).tolist()
-    [0.9, 0.5, 0.5]
-    """
+    """The value of each node by its number of earlier repairs; the last one holds for all further repairs."""
     table = np.asarray(values, dtype=np.float64)
     return np.asarray(table[np.minimum(earlier, table.size - 1)])
 
@@ -62,17 +54,14 @@ def _read(value: object) -> Any:
     return value if isinstance(value, StagedRepairs) else check_duration(value)
 
 
-Repair = Annotated[Any, BeforeValidator(_read)]
-"""A duration, or a table of `StagedRepairs`."""
+Repair = Annotated[Any, BeforeValidator(_read)]  # a duration, or a table of `StagedRepairs`
 
 
 class DrawnRepairs(NamedTuple):
     """Drawn repairs, one per node."""
 
-    hours: FloatArray
-    """Until the node, or its replacement, is up; infinite where it never is."""
-    outcome: IntArray
-    """Number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`."""
+    hours: FloatArray  # until the node, or its replacement, is up; infinite where it never is
+    outcome: IntArray  # number of the stage that succeeded, from 1; `REPLACED`; `BEYOND_REPAIR`
 
 
 class RepairStage(Settings):
@@ -124,14 +113,7 @@ class StagedRepairs(Settings):
     replacement: Time | None = None
 
     def draw(self, earlier: IntArray, rng: np.random.Generator) -> DrawnRepairs:
-        """Draw one repair of each node.
-
-        Parameters
-        ----------
-        earlier : ndarray of int, shape (nodes,)
-            Earlier repairs of each node.
-        rng : numpy.random.Generator
-        """
+        """Draw one repair of each node, by its number of earlier repairs."""
         hours, outcome = np.zeros(earlier.size), np.full(earlier.size, BEYOND_REPAIR)
         broken = np.arange(earlier.size)
         for number, stage in enumerate(self.stages, start=1):
@@ -154,14 +136,7 @@ class StagedRepairs(Settings):
         return mean + (0.0 if self.replacement is None else left * self.replacement_hours)
 
     def beyond_repair(self, earlier: int = 0) -> float:
-        """Probability that a node with `earlier` repairs is beyond repair.
-
-        Examples
-        --------
-        >>> stages = [RepairStage(time=1, success=[1, 0.5]), RepairStage(time=9, success=0.8)]
-        >>> StagedRepairs(stages=stages).beyond_repair(0), StagedRepairs(stages=stages).beyond_repair(4)
-        (0.0, 0.1)
-        """
+        """Probability that a node with `earlier` repairs is beyond repair."""
         failing = [1.0 - by_repairs(stage.success, np.array([earlier]))[0] for stage in self.stages]
         return float(np.prod(failing).round(15))
 

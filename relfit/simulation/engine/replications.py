@@ -30,11 +30,6 @@ def replicate(
 
     To gain from threads `run` must release the interpreter lock; each number must have its own random stream.
     `progress` is called after each run with the number of finished runs.
-
-    Examples
-    --------
-    >>> replicate(lambda number: number**2, range(4), workers=2)
-    [0, 1, 4, 9]
     """
     results: dict[int, Run] = {}
 
@@ -48,13 +43,7 @@ def replicate(
 
 
 def half_interval(values: npt.ArrayLike, level: float) -> FloatArray:
-    """Half of Student's interval of the mean over the first axis; NaN where fewer than two values are numbers.
-
-    Examples
-    --------
-    >>> round(float(half_interval([1.0, 2.0, 3.0], 0.95)), 3)
-    2.484
-    """
+    """Half of Student's interval of the mean over the first axis; NaN where fewer than two values are numbers."""
     return np.asarray(row_means(np.moveaxis(np.asarray(values, dtype=np.float64), 0, -1), level)[3])
 
 
@@ -69,13 +58,7 @@ def row_means(values: FloatArray, level: float) -> tuple[IntArray, FloatArray, F
 
 
 def row_statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Per row ``runs`` (NaN is none), ``mean``, ``sd``, ``low``, ``high``, percentiles, ``min`` and ``max``.
-
-    Examples
-    --------
-    >>> row_statistics(pd.DataFrame([[1.0, 2.0, 6.0, np.nan]]), 0.95)[["runs", "mean", "p50", "max"]].iloc[0].tolist()
-    [3.0, 3.0, 2.0, 6.0]
-    """
+    """Per row ``runs`` (NaN is none), ``mean``, ``sd``, ``low``, ``high``, percentiles, ``min`` and ``max``."""
     values = np.sort(samples.to_numpy(dtype=np.float64), axis=1)  # NaN last
     n, mean, sd, half = row_means(values, level)
     table = {"runs": n, "mean": mean, "sd": sd, "low": mean - half, "high": mean + half}
@@ -91,11 +74,10 @@ def row_statistics(samples: pd.DataFrame, level: float) -> pd.DataFrame:
 
 
 def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares: Sequence[str] = ()) -> pd.DataFrame:
-    """One row per column of `rows` (one row per replication): mean with its interval, deviation, percentiles.
+    """The columns of `row_statistics` but ``runs``, one row per column of `rows`, which has one row per replication.
 
-    NaN in a replication without that quantity is left out. Intervals of the means end at `least`, such as zero for
-    quantities that cannot be negative, and those of the columns `shares` at one. The columns are ``mean``, ``sd``,
-    ``low``, ``high``, ``p5``, ``p25``, ``p50``, ``p75``, ``p95``, ``min``, ``max``.
+    Intervals of the means end at `least`, as zero for what cannot be negative, and those of the columns `shares` at
+    one.
     """
     table = row_statistics(rows.T, level).rename_axis("output")
     table.loc[table.pop("runs") == 1, "sd"] = 0.0
@@ -104,14 +86,7 @@ def summary(rows: pd.DataFrame, level: float, *, least: float = -np.inf, shares:
 
 
 def alike(samples: pd.DataFrame, level: float, side: float, within: float | None = None) -> pd.DataFrame:
-    """The row with the least mean times `side` and those like it: ``mean``, ``difference`` with ``low`` and ``high``.
-
-    Examples
-    --------
-    >>> samples = pd.DataFrame([[1.0, 2.0, 3.0], [3.0, 4.0, 5.1], [1.1, 1.9, 3.0]])
-    >>> alike(samples, 0.95, 1.0).index.tolist()
-    [0, 2]
-    """
+    """The row with the least mean times `side` and those like it: ``mean``, ``difference``, ``low`` and ``high``."""
     values = samples.to_numpy()
     mean = row_means(values, level)[1]
     if not np.isfinite(mean).any():

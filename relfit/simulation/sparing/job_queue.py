@@ -11,7 +11,6 @@ import pandas as pd
 from pydantic import Field
 
 from relfit.base.arguments import durations, positive, whole
-from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
@@ -23,12 +22,7 @@ from relfit.simulation.engine.records import Records, new_records
 from relfit.simulation.engine.replications import replicate, summary
 from relfit.simulation.sparing.device_times import DeviceTimes
 from relfit.simulation.sparing.sparing_events import QueuedJob, simulate_queue
-from relfit.simulation.sparing.sparing_simulation import (
-    HOURS_PER_YEAR,
-    PreparedSparing,
-    SparingAssumptions,
-    prepared,
-)
+from relfit.simulation.sparing.sparing_simulation import HOURS_PER_YEAR, PreparedSparing, SparingAssumptions, prepared
 from relfit.simulation.sparing.sparing_state import Accounts
 from relfit.system.jobs.checkpoint import best_interval
 
@@ -196,7 +190,13 @@ def simulate_sparing_queue(
     if plan.setup.limit > 0:
         raise ArgumentError("jobs of a queue do not go on with blocks missing", remedy="leave out loss_limit")
     queue, names = _queue_of(jobs, plan)
-    periods = _periods(queue, plan)
+    recovery = plan.closed_form.recovery
+    if recovery.checkpoint_every is not None:
+        periods = np.full(len(queue), float(recovery.checkpoint_every))
+    else:
+        working = plan.setup.zones * (plan.setup.blocks - plan.setup.spare_blocks)
+        rates = float(plan.closed_form.failure_rate[0]) * queue["blocks"] / working
+        periods = best_interval(1.0 / rates, recovery.save, recovery.detection + recovery.restart, exposed=())
     generators = np.random.default_rng(rng).spawn(n)
 
     def one(i: int) -> pd.DataFrame:
@@ -235,16 +235,6 @@ def _queue_of(jobs: Sequence[SparingJob] | Workload, plan: PreparedSparing) -> t
     queue["submit"] += plan.warm_up
     queue["started"] = queue["ended"] = np.nan
     return queue, [names[number] for number in order]
-
-
-def _periods(queue: Records[QueuedJob], plan: PreparedSparing) -> FloatArray:
-    """Hours of work between two checkpoints of each job."""
-    closed, setup = plan.closed_form, plan.setup
-    recovery, working = closed.recovery, setup.zones * (setup.blocks - setup.spare_blocks)
-    if recovery.checkpoint_every is not None:
-        return np.full(len(queue), float(recovery.checkpoint_every))
-    rates = float(closed.failure_rate[0]) * queue["blocks"] / working
-    return best_interval(1.0 / rates, recovery.save, recovery.detection + recovery.restart, exposed=())
 
 
 def _table(

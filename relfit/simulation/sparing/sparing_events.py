@@ -118,18 +118,6 @@ def _stop(s: Setup, p: Plant) -> None:
         p.account[0].useful += p.job[0].pending
 
 
-@part
-def _job_event(s: Setup, p: Plant) -> None:
-    """A recovery is over, or a unit is back."""
-    job = p.job[0]
-    if job.mode == RECOVERING:
-        book_recovery(s, p, 0)
-        job.mode, job.ready, job.elapsed, job.pending = RUNNING, np.inf, 0.0, 0.0
-    else:
-        job.away -= 1
-        job.head = (job.head + 1) % p.ring.size
-
-
 @compiled
 def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
     """All events up to a time."""
@@ -149,41 +137,40 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
         if stop <= at_event and stop <= at_job:
             _stop(s, p)
             return
-        if at_job <= at_event:
-            _job_event(s, p)
+        if at_job <= at_event and job.mode == RECOVERING:
+            book_recovery(s, p, 0)
+            job.mode, job.ready, job.elapsed, job.pending = RUNNING, np.inf, 0.0, 0.0
+        elif at_job <= at_event:  # a unit is back
+            job.away -= 1
+            job.head = (job.head + 1) % p.ring.size
         else:
             job.hit = 0
             happen(rng, s, p)
             consequences(s, p, 0)
 
 
-def _occupied(p: Plant, s: Setup) -> None:
-    """One job takes all blocks but the last of each zone, which are spare."""
-    p.owner[:] = np.where(np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones), 0, NOBODY)
-    p.where[:], p.n_idle[:] = -1, s.spare_blocks
-    for zone in range(s.zones):
-        spares = np.arange((zone + 1) * s.blocks - s.spare_blocks, (zone + 1) * s.blocks)
-        p.idle[zone * s.blocks : zone * s.blocks + s.spare_blocks] = spares
-        p.where[spares] = np.arange(s.spare_blocks)
+def simulate(rng: np.random.Generator, s: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
+    """Run one cluster from 0 to `end` hours; the `ACCOUNTS` from `warm` hours on, as shares of time, or per hour.
 
-
-def simulate(rng: np.random.Generator, setup: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
-    """Run one cluster from 0 to `end` hours, with accounts from `warm` hours on.
-
-    Sets `down_hours`, zeros of shape (blocks + 1,), to the share of time in which that many blocks of a zone were down.
-    Returns the accounts as `ACCOUNTS`: shares of time, counts per hour, and the number of events.
+    Sets `down_hours` (zeros, shape (blocks + 1,)) to the share of time in which that many blocks of a zone were down.
     """
     job = new_records(JobState, 1)
-    job["blocks"], job["period"] = float((setup.blocks - setup.spare_blocks) * setup.zones), setup.period
-    plant = new_plant(rng, setup, down_hours, job)
-    _occupied(plant, setup)
-    _run(rng, setup, plant, warm)
+    job["blocks"], job["period"] = float((s.blocks - s.spare_blocks) * s.zones), s.period
+    plant = new_plant(rng, s, down_hours, job)
+    # the job takes all blocks but the last of each zone, which are spare
+    plant.owner[:] = np.where(np.tile(np.arange(s.blocks) < s.blocks - s.spare_blocks, s.zones), 0, NOBODY)
+    plant.where[:], plant.n_idle[:] = -1, s.spare_blocks
+    for zone in range(s.zones):
+        spares = np.arange((zone + 1) * s.blocks - s.spare_blocks, (zone + 1) * s.blocks)
+        plant.idle[zone * s.blocks : zone * s.blocks + s.spare_blocks] = spares
+        plant.where[spares] = np.arange(s.spare_blocks)
+    _run(rng, s, plant, warm)
     plant.account[:] = new_records(Accounts, 1)
     now = plant.clock[0].now
     plant.clock[0].warmed, plant.job[0].begun, plant.job[0].pending = 1, now, 0.0
-    _run(rng, setup, plant, end)
+    _run(rng, s, plant, end)
     hours = end - warm
-    down_hours /= hours * setup.zones
+    down_hours /= hours * s.zones
     return [float(plant.account[name][0]) / (1.0 if name == "events" else hours) for name in ACCOUNTS]
 
 
@@ -198,20 +185,12 @@ class QueuedJob:
 
 
 @part
-def _time_to_end(s: Setup, p: Plant, j: int, work: float) -> float:
-    """Hours that a job that begins to run takes to its end without a failure; there is no checkpoint at the end."""
-    left, period = work - p.account[j].useful, p.job[j].period
-    if not 0.0 < period < left:
-        return max(left, 0.0)
-    return left + (math.ceil(left / period) - 1.0) * s.save
-
-
-@part
 def _run_on(s: Setup, p: Plant, j: int, work: float) -> None:
-    """Let a job run from its last checkpoint."""
-    job, now = p.job[j], p.clock[0].now
+    """Let a job run from its last checkpoint; there is no checkpoint at its end."""
+    job, now, left = p.job[j], p.clock[0].now, work - p.account[j].useful
     job.mode, job.begun, job.elapsed, job.pending = RUNNING, now, 0.0, 0.0
-    job.ready = now + _time_to_end(s, p, j, work)
+    saves = math.ceil(left / job.period) - 1.0 if 0.0 < job.period < left else 0.0
+    job.ready = now + (max(left, 0.0) + saves * s.save)
 
 
 @part
@@ -327,10 +306,9 @@ def _run_queue(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[Queu
 def simulate_queue(
     rng: np.random.Generator, setup: Setup, queue: Records[QueuedJob], periods: FloatArray, end: float
 ) -> Plant:
-    """Run a queue of jobs from 0 to the end of the last, or to `end` hours; `account` has the times and counts of each.
+    """Run a queue of jobs, in order of submission, to the end of the last or to `end` hours; `account` is that of each.
 
-    `queue` is in order of submission; its `started` and `ended` are NaN, and set in place. `periods` are the hours of
-    work between two checkpoints of each job.
+    Sets `started` and `ended` of the queue. `periods` are the hours of work between two checkpoints of each job.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

@@ -11,8 +11,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.simulation.engine.event_heap import EventHeap
 from relfit.simulation.engine.records import Records
 
-NOBODY = -1
-"""Owner of a block that no job holds."""
+NOBODY = -1  # owner of a block that no job holds
 TRAY, FIRST_OF_TRAY, RACK, FIRST_OF_RACK = range(4)
 """Rows of `Setup.tables`: times to failure when new, and from a random instant; those of racks only if they fail."""
 
@@ -47,40 +46,27 @@ class JobState:
     """A job that runs on the cluster."""
 
     mode: int
-    blocks: float
-    """Blocks that it holds."""
-    period: float
-    """Work between two checkpoints."""
-    ready: float
-    """When a recovery is over."""
+    blocks: float  # blocks that it holds
+    period: float  # work between two checkpoints
+    ready: float  # when a recovery is over
     begun: float
-    elapsed: float
-    """Since the last checkpoint."""
-    pending: float
-    """Work since the last checkpoint."""
-    missing: int
-    """Blocks that it misses for want of spares."""
-    away: int
-    """Units being brought back."""
-    head: int
-    """The first of these in `Plant.ring`."""
-    hit: int
-    """Whether this event struck a working unit."""
+    elapsed: float  # since the last checkpoint
+    pending: float  # work since the last checkpoint
+    missing: int  # blocks that it misses for want of spares
+    away: int  # units being brought back
+    head: int  # the first of these in `Plant.ring`
+    hit: int  # whether this event struck a working unit
 
 
 class DeviceRepairs(NamedTuple):
     """Repairs of trays, or of racks: of several kinds, or in stages by the number of earlier ones."""
 
-    kinds: IntArray
-    """Rows of `Setup.tables`."""
-    shares: FloatArray
-    """Share of the repairs of each kind and of those before it."""
-    times: FloatArray
-    """Mean hours, shape (stages, histories); no stages where repairs have no history."""
+    kinds: IntArray  # rows of `Setup.tables`
+    shares: FloatArray  # share of the repairs of each kind and of those before it
+    times: FloatArray  # mean hours, shape (stages, histories); no stages where repairs have no history
     success: FloatArray
     fixed: npt.NDArray[np.bool_]
-    replacement: float
-    """Hours until a new device is there; infinite where none comes."""
+    replacement: float  # hours until a new device is there; infinite where none comes
 
 
 class Setup(NamedTuple):
@@ -91,18 +77,15 @@ class Setup(NamedTuple):
     size: int
     spare_trays: int
     spare_blocks: int
-    tables: FloatArray
-    """By `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair."""
-    racks: int
-    """Racks that can fail."""
+    tables: FloatArray  # by `TRAY`, `FIRST_OF_TRAY`, `RACK`, `FIRST_OF_RACK`, then by kind of repair
+    racks: int  # racks that can fail
     per_rack: int
     """Blocks of a rack, which takes them all down; 1: every block has a rack of its own (blocks fail independently)."""
     tray_repair: DeviceRepairs
     rack_repair: DeviceRepairs
     whole_block: bool
     """One repair restores all trays of a block (the paper's chain); else every tray is repaired by itself."""
-    repeat: bool
-    """A failure during recovery starts it again."""
+    repeat: bool  # a failure during recovery starts it again
     period: float
     save: float
     detection: float
@@ -116,26 +99,19 @@ class Plant(NamedTuple):
     """Trays, racks and blocks, and the jobs on them."""
 
     events: EventHeap
-    failed: npt.NDArray[np.bool_]
-    """Which trays are failed."""
-    n_failed: IntArray
-    """Failed trays of each block."""
+    failed: npt.NDArray[np.bool_]  # which trays are failed
+    n_failed: IntArray  # failed trays of each block
     up: npt.NDArray[np.bool_]
     rack_up: npt.NDArray[np.bool_]
-    outage: FloatArray
-    """Hours without power so far of each block, or of each rack."""
-    reckoned: FloatArray
-    """The part of these hours that each tray's next failure already allows for."""
-    tray_repairs: IntArray
-    """Earlier repairs of each tray, where repairs have a history."""
+    outage: FloatArray  # hours without power so far of each block, or of each rack
+    reckoned: FloatArray  # the part of these hours that each tray's next failure already allows for
+    tray_repairs: IntArray  # earlier repairs of each tray, where repairs have a history
     rack_repairs: IntArray
-    owner: IntArray
-    """Job that holds each block, or `NOBODY`."""
+    owner: IntArray  # job that holds each block, or `NOBODY`
     idle: IntArray
     n_idle: IntArray
     where: IntArray
-    short: IntArray
-    """Blocks that each job misses in each zone."""
+    short: IntArray  # blocks that each job misses in each zone
     n_down: IntArray
     since: FloatArray
     ring: FloatArray

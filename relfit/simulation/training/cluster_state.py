@@ -33,8 +33,7 @@ STATES = (
 IDLE, ACTIVE, STANDBY, AUTO_REPAIR, MANUAL_REPAIR = range(5)
 AUTO_QUEUE, MANUAL_QUEUE, SPARE, RETIRED, RACK_DOWN, ON_ORDER = range(5, len(STATES))
 
-PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")
-"""Phases of a job."""
+PHASES = ("running", "recovery", "selection", "waiting", "stalled", "down", "done", "depleted")  # phases of a job
 RUNNING, RECOVERING, SELECTING, WAITING, STALLED, DOWN, DONE, DEPLETED = range(len(PHASES))
 
 TIMES = ("compute", "lost", "save", "recovery", "selection", "waiting", "stalled", "down")
@@ -80,8 +79,7 @@ class Options:
     auto_repair_fail_probs: Annotated[FloatArray, HISTORIES]
     manual_repair_fail_probs: Annotated[FloatArray, HISTORIES]
     beyond_repair_probs: Annotated[FloatArray, HISTORIES]
-    replacement_time: float
-    """Minutes; below zero: retired servers are not replaced."""
+    replacement_time: float  # minutes; below zero: retired servers are not replaced
     auto_crews: int
     manual_crews: int
     shift_from: float
@@ -131,21 +129,16 @@ class ClusterRecord:
     events: int
     jobs_begun: int
     jobs_over: int
-    repaired_since: bool
-    """Whether a server came back since a job last stalled."""
+    repaired_since: bool  # whether a server came back since a job last stalled
     auto_busy: int
     manual_busy: int
     changes: int
-    quiet: bool
-    """Whether changes of state are traced later, together."""
-    asks: int
-    """The request to Python; the next two are its job, server or event."""
+    quiet: bool  # whether changes of state are traced later, together
+    asks: int  # the request to Python; the next two are its job, server or event
     asks_number: int
     asks_kind: int
-    retires: bool
-    """The reply to a request for retirement."""
-    held: Annotated[IntArray, len(STATES)]
-    """Servers in each state."""
+    retires: bool  # the reply to a request for retirement
+    held: Annotated[IntArray, len(STATES)]  # servers in each state
     streams: Annotated[npt.NDArray[np.uint64], N_STREAMS]
 
 
@@ -202,26 +195,21 @@ class JobRecord(JobCounts, Replacements):
     until: float
     remaining: float
     speed: float
-    clock: float
-    """Minutes that it ran."""
-    credits: float
-    """Periods without a failure, for the scores of its servers."""
+    clock: float  # minutes that it ran
+    credits: float  # periods without a failure, for the scores of its servers
     ends_by: int
     next_failed: int
     n_bad: int
     corrupt_in: float
     found_in: float
     found_at: float
-    clean: float
-    """Work at the last checkpoint before a corruption that is not detected yet; below zero without one."""
+    clean: float  # work at the last checkpoint before a corruption that is not detected yet; below zero without one
     ended: float
-    run_time: float
-    """Minutes of running in runs that a failure ended."""
+    run_time: float  # minutes of running in runs that a failure ended
     compute: float
     lost: float
     save: float
-    spent: Annotated[FloatArray, DOWN + 1]
-    """Minutes in each phase but running."""
+    spent: Annotated[FloatArray, DOWN + 1]  # minutes in each phase but running
 
 
 class ServerRecord:
@@ -233,15 +221,12 @@ class ServerRecord:
     bad: bool
     lent: int
     job: int
-    home: int
-    """The job that its repair is counted for."""
+    home: int  # the job that its repair is counted for
     rack: int
-    struck: bool
-    """Whether the last failure of a rack hit it."""
+    struck: bool  # whether the last failure of a rack hit it
     failures: int
     repairs: int
-    life: float
-    """Minutes of running until it fails; below zero: still to be drawn."""
+    life: float  # minutes of running until it fails; below zero: still to be drawn
     age: float
     joined: float
     score: float
@@ -277,8 +262,6 @@ class ClusterState(NamedTuple):
     heaps: EventHeap
     """First the planned events, then the rosters of the jobs: see `relfit.simulation.training.server_moves`."""
     queues: Records[Queue]
-    lists: IntArray
-    """First the servers that a job may take, then those of the queues."""
-    latest: FloatArray
-    """Minutes of the latest failures of each server, shape (servers, max_failures)."""
+    lists: IntArray  # first the servers that a job may take, then those of the queues
+    latest: FloatArray  # minutes of the latest failures of each server, shape (servers, max_failures)
     trace: Records[Change]

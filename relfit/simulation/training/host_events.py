@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import math
 
-from relfit.base.arrays import IntArray
 from relfit.simulation.engine.random_streams import below
 from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training import server_moves as moves
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord
 from relfit.simulation.training.repair_events import to_spares
-from relfit.simulation.training.server_moves import (
-    active_server,
-    ask,
-    join,
-    leave,
-    log_change,
-    log_changes,
-    n_active,
-    set_state,
-    stand_by,
-    standbys_of,
-    take_first,
-)
 
 
 @part
@@ -32,7 +19,7 @@ def enter(state: ClusterState, job: JobRecord, phase: int, until: float) -> None
     if at.RUNNING < job.phase < at.DONE:
         job.spent[job.phase] += now - job.began
     if state.options.tracing and job.phase != phase:
-        log_change(state, at.NOBODY, job.number, job.phase, phase)
+        moves.log_change(state, at.NOBODY, job.number, job.phase, phase)
     job.phase, job.began, job.until = phase, now, until
 
 
@@ -45,18 +32,18 @@ def recover(state: ClusterState, job: JobRecord) -> None:
 @part
 def release(state: ClusterState, job: JobRecord) -> None:
     """Let all servers of a job go idle."""
-    while n_active(state, job) > 0:
-        server = active_server(state, job, n_active(state, job) - 1)
-        leave(state, job, server)
-        set_state(state, server, at.IDLE)
+    while moves.n_active(state, job) > 0:
+        server = moves.active_server(state, job, moves.n_active(state, job) - 1)
+        moves.leave(state, job, server)
+        moves.set_state(state, server, at.IDLE)
     _release_standbys(state, job)
 
 
 @part
 def _release_standbys(state: ClusterState, job: JobRecord) -> None:
-    standbys = standbys_of(state, job)
+    standbys = moves.standbys_of(state, job)
     while standbys.length > 0:
-        set_state(state, take_first(state, standbys), at.IDLE)
+        moves.set_state(state, moves.take_first(state, standbys), at.IDLE)
 
 
 @part
@@ -74,11 +61,10 @@ def look_for_hosts(state: ClusterState, job: JobRecord) -> None:
 def _return_borrowed(state: ClusterState, job: JobRecord) -> None:
     """Return the borrowed servers of a job, and idle borrowed ones, to the spare pool."""
     _release_standbys(state, job)
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.lent == at.BORROWED:
             if server.state == at.ACTIVE and server.job == job.number:
-                leave(state, job, server)
+                moves.leave(state, job, server)
                 to_spares(state, server)
             elif server.state == at.IDLE:
                 to_spares(state, server)
@@ -92,7 +78,7 @@ def _within_reach(state: ClusterState, job: JobRecord) -> int:
 
 @inlined
 def _has(state: ClusterState, job: JobRecord) -> int:
-    return n_active(state, job) + standbys_of(state, job).length
+    return moves.n_active(state, job) + moves.standbys_of(state, job).length
 
 
 @part
@@ -154,7 +140,7 @@ def _choose(state: ClusterState, job: JobRecord) -> None:
     if state.options.random_hosts:
         _settle(state, job, _take_at_random(state, job, _list_candidates(state, job)))
     else:
-        ask(state, at.HOSTS, 0, job.number)
+        moves.ask(state, at.HOSTS, 0, job.number)
 
 
 @part
@@ -166,21 +152,20 @@ def _list_candidates(state: ClusterState, job: JobRecord) -> int:
     if state.options.return_borrowed == at.AT_ONCE:
         surplus = max(_within_reach(state, job) - job.n_hosts - job.standbys, 0)
     if surplus > 0:
-        for i in range(n_active(state, job) - 1, -1, -1):
-            server = active_server(state, job, i)
+        for i in range(moves.n_active(state, job) - 1, -1, -1):
+            server = moves.active_server(state, job, i)
             if surplus > 0 and server.lent != at.OWN:
-                leave(state, job, server)
+                moves.leave(state, job, server)
                 to_spares(state, server)
                 surplus -= 1
     n, choice = 0, state.lists
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.state == at.IDLE:
             if surplus > 0 and server.lent != at.OWN:
                 to_spares(state, server)
                 surplus -= 1
             else:
-                choice[n] = i
+                choice[n] = server.number
                 n += 1
     return n
 
@@ -193,36 +178,32 @@ def _take_at_random(state: ClusterState, job: JobRecord, n: int) -> int:
     """
     choice, streams = state.lists, state.cluster.streams
     left = n  # idle servers before this place in the list are not drawn yet, later ones are
-    for _ in range(max(n_active(state, job) + n - job.n_hosts, 0)):
-        active = n_active(state, job)
+    for _ in range(max(moves.n_active(state, job) + n - job.n_hosts, 0)):
+        active = moves.n_active(state, job)
         pick = below(streams, at.SELECTION, active + left)
         if pick < active:
-            server = active_server(state, job, pick)
-            leave(state, job, server)
-            set_state(state, server, at.IDLE)
+            server = moves.active_server(state, job, pick)
+            moves.leave(state, job, server)
+            moves.set_state(state, server, at.IDLE)
             choice[n] = server.number
             n += 1
         else:
             left -= 1
-            _swap(choice, pick - active, left)
+            choice[pick - active], choice[left] = choice[left], choice[pick - active]
     for i in range(left):
-        join(state, job, state.servers[choice[i]])
+        moves.join(state, job, state.servers[choice[i]])
     for i in range(left, min(left + job.standbys, n)):
-        _swap(choice, i, i + below(streams, at.SELECTION, n - i))
+        place = i + below(streams, at.SELECTION, n - i)
+        choice[i], choice[place] = choice[place], choice[i]
     return left
-
-
-@inlined
-def _swap(choice: IntArray, i: int, k: int) -> None:
-    choice[i], choice[k] = choice[k], choice[i]
 
 
 @part
 def _settle(state: ClusterState, job: JobRecord, first: int) -> None:
     """Begin the time of a selection; idle servers from `first` on in the list of choice stand by."""
     for i in range(first, first + min(job.standbys, state.cluster.held[at.IDLE])):
-        stand_by(state, job, state.servers[state.lists[i]])
-    log_changes(state)
+        moves.stand_by(state, job, state.servers[state.lists[i]])
+    moves.log_changes(state)
     job.host_selection_count += 1
     enter(state, job, at.SELECTING, state.cluster.now + state.options.host_selection_time)
 
@@ -234,7 +215,8 @@ def candidates(state: ClusterState, job: JobRecord) -> int:
     release(state, job)
     n = _list_candidates(state, job)
     for i in range(n - 1, 0, -1):
-        _swap(state.lists, i, below(state.cluster.streams, at.SELECTION, i + 1))
+        place = below(state.cluster.streams, at.SELECTION, i + 1)
+        state.lists[i], state.lists[place] = state.lists[place], state.lists[i]
     return n
 
 
@@ -243,7 +225,7 @@ def take_in_order(state: ClusterState, job: JobRecord) -> None:
     """Let the first servers of the list of choice run the job, and the next ones stand by."""
     first = min(state.cluster.held[at.IDLE], job.n_hosts)
     for i in range(first):
-        join(state, job, state.servers[state.lists[i]])
+        moves.join(state, job, state.servers[state.lists[i]])
     _settle(state, job, first)
 
 

@@ -27,29 +27,27 @@ DAY = 1440.0
 _KINDS = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml", ".json": "json"}
 
 
-def _converted(value: object, convert: Callable[[str], float], remedy: str) -> Any:
-    """Text as a number, or by `convert`, as "2 days"; anything else as it is."""
-    if not isinstance(value, str):
-        return value
-    with suppress(ValueError):
-        return float(value)
-    try:
-        return convert(value)
-    except ArgumentError as error:
-        raise rejection(error.what, remedy=remedy.format(error.remedy)) from None
+def _converted(convert: Callable[[str], float], remedy: str) -> BeforeValidator:
+    """Reads text as a number, or by `convert`, as "2 days"; leaves anything else as it is."""
+
+    def read(value: object) -> Any:
+        if not isinstance(value, str):
+            return value
+        with suppress(ValueError):
+            return float(value)
+        try:
+            return convert(value)
+        except ArgumentError as error:
+            raise rejection(error.what, remedy=remedy.format(error.remedy)) from None
+
+    return BeforeValidator(read)
 
 
-def _minutes(value: object) -> Any:
-    return _converted(value, lambda text: 60.0 * hours(text), "give minutes as a number, or text such as '2 days'")
-
-
-def _per_minute(value: object) -> Any:
-    return _converted(value, lambda text: rate_per_hour(text) / 60.0, "{}, or a number per minute")
-
-
-Minutes = Annotated[float, BeforeValidator(_minutes), Field(ge=0.0, allow_inf_nan=False)]
-SomeMinutes = Annotated[float, BeforeValidator(_minutes), Field(gt=0.0, allow_inf_nan=False)]
-Rate = Annotated[float, BeforeValidator(_per_minute), Field(ge=0.0, allow_inf_nan=False)]
+_minutes = _converted(lambda text: 60.0 * hours(text), "give minutes as a number, or text such as '2 days'")
+_per_minute = _converted(lambda text: rate_per_hour(text) / 60.0, "{}, or a number per minute")
+Minutes = Annotated[float, _minutes, Field(ge=0.0, allow_inf_nan=False)]
+SomeMinutes = Annotated[float, _minutes, Field(gt=0.0, allow_inf_nan=False)]
+Rate = Annotated[float, _per_minute, Field(ge=0.0, allow_inf_nan=False)]
 Multiple = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Probability = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
 Servers = Annotated[int, Field(ge=0, le=2_000_000)]

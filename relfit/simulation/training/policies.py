@@ -10,7 +10,7 @@ import numpy as np
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.simulation.engine.random_streams import hazard_at
-from relfit.simulation.engine.records import compiled, inlined, part
+from relfit.simulation.engine.records import compiled, part
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training.cluster_state import ClusterState, ServerRecord
 
@@ -101,16 +101,10 @@ RetirementRule = Callable[[Server, float], bool]
 @part
 def retires(state: ClusterState, server: ServerRecord) -> bool:
     """Whether the built-in rule retires a repaired server."""
-    if state.options.retirement == at.THRESHOLD:
-        return _too_many_failures(state, server)
+    if state.options.retirement == at.THRESHOLD:  # whether the oldest of the latest failures is within the window
+        most = state.options.max_failures
+        oldest = state.latest[server.number, server.failures % most]
+        return server.failures >= most and oldest >= state.cluster.now - state.options.window_minutes
     if state.options.retirement == at.SCORE:
         return server.score <= state.options.retirement_threshold
     return False
-
-
-@inlined
-def _too_many_failures(state: ClusterState, server: ServerRecord) -> bool:
-    """Whether the oldest of the latest failures is within the window."""
-    most = state.options.max_failures
-    oldest = state.latest[server.number, server.failures % most]
-    return server.failures >= most and oldest >= state.cluster.now - state.options.window_minutes

@@ -6,22 +6,10 @@ from relfit.simulation.engine.event_heap import put
 from relfit.simulation.engine.random_streams import below, exponential, uniform
 from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training import server_moves as moves
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import enter, recover, stop_run
 from relfit.simulation.training.repair_events import give_back, submit
-from relfit.simulation.training.server_moves import (
-    active_server,
-    add_last,
-    change_class,
-    events_of,
-    leave,
-    n_active,
-    rack_is_down,
-    set_state,
-    stand_by,
-    standbys_of,
-    take_first,
-)
 from relfit.simulation.training.training_events import plan_end
 
 
@@ -37,7 +25,9 @@ def rare_event(state: ClusterState) -> None:
     elif kind == at.RACK_FAILS:
         _rack_fails(state)
     elif kind == at.RACK_BACK:
-        _rack_is_back(state, number - len(state.servers))
+        for server in state.servers:
+            if server.rack == number - len(state.servers) and server.state == at.RACK_DOWN:
+                give_back(state, server)
     elif kind == at.CLUSTER_FAILS:
         _cluster_fails(state)
     elif kind == at.REGENERATE:
@@ -51,7 +41,7 @@ def rare_event(state: ClusterState) -> None:
 @part
 def _plan(state: ClusterState, kind: int, time: float) -> None:
     """Plan an event of no server or rack: their kinds have numbers after those of the racks."""
-    put(events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
+    put(moves.events_of(state), len(state.servers) + state.options.n_racks + kind, time, kind)
 
 
 @part
@@ -85,18 +75,18 @@ def _is_delivered(state: ClusterState, server: ServerRecord) -> None:
 def _regenerate(state: ClusterState) -> None:
     """Turn a share of the good servers bad: a tenth of the fraction of bad ones, at least one server."""
     n, choice = 0, state.lists
-    for i in range(len(state.servers)):
-        if not state.servers[i].bad and state.servers[i].state not in (at.RETIRED, at.ON_ORDER):
-            choice[n] = i
+    for server in state.servers:
+        if not server.bad and server.state not in (at.RETIRED, at.ON_ORDER):
+            choice[n] = server.number
             n += 1
     for i in range(min(max(1, int(n * state.options.systematic_failure_fraction * 0.1)), n)):
         place = i + below(state.cluster.streams, at.REGENERATION, n - i)
         choice[i], choice[place] = choice[place], choice[i]
-        change_class(state, state.servers[choice[i]], True)
+        moves.change_class(state, state.servers[choice[i]], True)
     _plan(state, at.REGENERATE, state.cluster.now + state.options.regeneration_interval)
-    for j in range(len(state.jobs)):
-        if state.jobs[j].phase == at.RUNNING and not state.options.renew_lives:
-            plan_end(state, state.jobs[j])
+    for job in state.jobs:
+        if job.phase == at.RUNNING and not state.options.renew_lives:
+            plan_end(state, job)
 
 
 @merged
@@ -111,8 +101,8 @@ def _corruption_is_found(state: ClusterState, job: JobRecord) -> None:
         job.compute -= moved
         job.lost += moved
         job.clean = -1.0
-    blamed = active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, n_active(state, job)))
-    leave(state, job, blamed)
+    blamed = moves.active_server(state, job, below(state.cluster.streams, at.CORRUPTIONS, moves.n_active(state, job)))
+    moves.leave(state, job, blamed)
     submit(state, job, blamed)
     recover(state, job)
 
@@ -123,72 +113,63 @@ def _rack_fails(state: ClusterState) -> None:
     _plan_rack_failure(state)
     streams = state.cluster.streams
     rack = below(streams, at.RACKS, state.options.n_racks)
-    if rack_is_down(state, rack):
+    if moves.rack_is_down(state, rack):
         return
     _strike(state, rack)
     back = state.cluster.now + exponential(streams, at.RACKS) * state.options.rack_repair_time
-    put(events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
-    for j in range(len(state.jobs)):
-        _struck_leave_job(state, state.jobs[j])
+    put(moves.events_of(state), len(state.servers) + rack, back, at.RACK_BACK)
+    for job in state.jobs:
+        _struck_leave_job(state, job)
     spares = state.queues[at.SPARES]
     for _ in range(spares.length):  # each once
-        server = take_first(state, spares)
+        server = moves.take_first(state, spares)
         if server.struck:
-            set_state(state, server, at.RACK_DOWN)
+            moves.set_state(state, server, at.RACK_DOWN)
             server.lent = at.OF_SPARES
         else:
-            add_last(state, spares, server)
-    for i in range(len(state.servers)):
-        if state.servers[i].struck and state.servers[i].state == at.IDLE:
-            set_state(state, state.servers[i], at.RACK_DOWN)
+            moves.add_last(state, spares, server)
+    for server in state.servers:
+        if server.struck and server.state == at.IDLE:
+            moves.set_state(state, server, at.RACK_DOWN)
 
 
 @merged
 def _strike(state: ClusterState, rack: int) -> None:
     """Mark the servers of a rack that its failure hits: the stated share on average, one or more, at random."""
     left = 0
-    for i in range(len(state.servers)):
-        state.servers[i].struck = state.servers[i].rack == rack
-        left += state.servers[i].struck
+    for server in state.servers:
+        server.struck = server.rack == rack
+        left += server.struck
     if state.options.rack_share >= 1.0:
         return
     streams = state.cluster.streams
     hits = max(int(state.options.rack_share * left + uniform(streams, at.RACKS)), 1)
-    for i in range(len(state.servers)):
-        if state.servers[i].struck:
-            state.servers[i].struck = below(streams, at.RACKS, left) < hits
-            hits -= state.servers[i].struck
+    for server in state.servers:
+        if server.struck:
+            server.struck = below(streams, at.RACKS, left) < hits
+            hits -= server.struck
             left -= 1
 
 
 @merged
 def _struck_leave_job(state: ClusterState, job: JobRecord) -> None:
-    for i in range(len(state.servers)):
-        server = state.servers[i]
+    for server in state.servers:
         if server.struck and server.state == at.ACTIVE and server.job == job.number:
             if job.phase == at.RUNNING:
                 job.run_time += stop_run(state, job)
                 job.rack_failures += 1
                 recover(state, job)
-            leave(state, job, server)
+            moves.leave(state, job, server)
             server.home = job.number
-            set_state(state, server, at.RACK_DOWN)
-    standbys = standbys_of(state, job)
+            moves.set_state(state, server, at.RACK_DOWN)
+    standbys = moves.standbys_of(state, job)
     for _ in range(standbys.length):
-        server = take_first(state, standbys)
+        server = moves.take_first(state, standbys)
         if server.struck:
             server.home = job.number
-            set_state(state, server, at.RACK_DOWN)
+            moves.set_state(state, server, at.RACK_DOWN)
         else:
-            stand_by(state, job, server)
-
-
-@merged
-def _rack_is_back(state: ClusterState, rack: int) -> None:
-    """The servers of a rack are available again."""
-    for i in range(len(state.servers)):
-        if state.servers[i].rack == rack and state.servers[i].state == at.RACK_DOWN:
-            give_back(state, state.servers[i])
+            moves.stand_by(state, job, server)
 
 
 @merged
@@ -197,8 +178,7 @@ def _cluster_fails(state: ClusterState) -> None:
     cluster = state.cluster
     cluster.down_until = cluster.now + exponential(cluster.streams, at.CLUSTER) * state.options.cluster_repair_time
     _plan_cluster_failure(state)
-    for j in range(len(state.jobs)):
-        job = state.jobs[j]
+    for job in state.jobs:
         if job.phase == at.RUNNING:
             job.run_time += stop_run(state, job)
             job.cluster_failures += 1

@@ -9,19 +9,9 @@ from relfit.simulation.engine.random_streams import exponential, time_at, unifor
 from relfit.simulation.engine.records import entry, inlined, merged, part
 from relfit.simulation.engine.repair_stages import HISTORIES
 from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training import server_moves as moves
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.policies import retires
-from relfit.simulation.training.server_moves import (
-    add_last,
-    ask,
-    change_class,
-    events_of,
-    rack_is_down,
-    set_state,
-    stand_by,
-    standbys_of,
-    take_first,
-)
 
 _DAY = 1440.0
 
@@ -34,8 +24,8 @@ def submit(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
         job.nonfaulty_repairs += 1
     server.score -= state.options.failure_penalty
     if 0 < state.options.auto_crews <= state.cluster.auto_busy:
-        add_last(state, state.queues[at.AUTO_WAITING], server)
-        set_state(state, server, at.AUTO_QUEUE)
+        moves.add_last(state, state.queues[at.AUTO_WAITING], server)
+        moves.set_state(state, server, at.AUTO_QUEUE)
     else:
         _begin_auto(state, server)
 
@@ -52,8 +42,8 @@ def _begin_auto(state: ClusterState, server: ServerRecord) -> None:
     options, hazard = state.options, exponential(state.cluster.streams, at.AUTO_TIME)
     mean = options.auto_repair_times[_history(server)]
     time = time_at(options.auto_table, hazard) if options.auto_table_used else hazard * mean
-    set_state(state, server, at.AUTO_REPAIR)
-    put(events_of(state), server.number, state.cluster.now + time, at.AUTO_END)
+    moves.set_state(state, server, at.AUTO_REPAIR)
+    put(moves.events_of(state), server.number, state.cluster.now + time, at.AUTO_END)
 
 
 @part
@@ -62,9 +52,9 @@ def _begin_manual(state: ClusterState, server: ServerRecord) -> None:
     options, hazard = state.options, exponential(state.cluster.streams, at.MANUAL_TIME)
     mean = options.manual_repair_times[_history(server)]
     time = time_at(options.manual_table, hazard) if options.manual_table_used else hazard * mean
-    set_state(state, server, at.MANUAL_REPAIR)
+    moves.set_state(state, server, at.MANUAL_REPAIR)
     end = shift_end(state.cluster.now, time, options.shift_from, options.shift_to, options.shift_days)
-    put(events_of(state), server.number, end, at.MANUAL_END)
+    put(moves.events_of(state), server.number, end, at.MANUAL_END)
 
 
 @entry
@@ -95,12 +85,12 @@ def auto_ends(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.auto_busy -= 1
     waiting = state.queues[at.AUTO_WAITING]
     if waiting.length > 0:
-        _begin_auto(state, take_first(state, waiting))
+        _begin_auto(state, moves.take_first(state, waiting))
     if uniform(streams, at.ESCALATION) >= options.probs_auto_to_manual[_history(server)]:
         _repaired(state, server, uniform(streams, at.OUTCOME) >= options.auto_repair_fail_probs[_history(server)])
     elif 0 < options.manual_crews <= state.cluster.manual_busy:
-        add_last(state, state.queues[at.MANUAL_WAITING], server)
-        set_state(state, server, at.MANUAL_QUEUE)
+        moves.add_last(state, state.queues[at.MANUAL_WAITING], server)
+        moves.set_state(state, server, at.MANUAL_QUEUE)
     else:
         _begin_manual(state, server)
 
@@ -112,7 +102,7 @@ def manual_ends(state: ClusterState, server: ServerRecord) -> None:
     state.cluster.manual_busy -= 1
     waiting = state.queues[at.MANUAL_WAITING]
     if waiting.length > 0:
-        _begin_manual(state, take_first(state, waiting))
+        _begin_manual(state, moves.take_first(state, waiting))
     fails = state.options.manual_repair_fail_probs[_history(server)]
     _repaired(state, server, uniform(state.cluster.streams, at.OUTCOME) >= fails)
 
@@ -127,7 +117,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
         job.failed_repairs += 1
     if server.bad and success:
         job.bad_servers_cured += 1
-        change_class(state, server, False)
+        moves.change_class(state, server, False)
     elif server.bad:
         job.bad_server_repair_failures += 1
     beyond = state.options.beyond_repair_probs[_history(server)]
@@ -136,7 +126,7 @@ def _repaired(state: ClusterState, server: ServerRecord, success: bool) -> None:
         job.servers_beyond_repair += 1
         finish_repair(state, server, True)
     elif state.options.retirement == at.OWN_RULE:
-        ask(state, at.RETIREMENT, 0, server.number)
+        moves.ask(state, at.RETIREMENT, 0, server.number)
     else:
         finish_repair(state, server, retires(state, server))
 
@@ -152,10 +142,10 @@ def finish_repair(state: ClusterState, server: ServerRecord, retire: bool) -> No
     if not server.bad:
         job.good_servers_retired += 1
     if state.options.replacement_time >= 0.0:
-        set_state(state, server, at.ON_ORDER)
-        put(events_of(state), server.number, state.cluster.now + state.options.replacement_time, at.DELIVERED)
+        moves.set_state(state, server, at.ON_ORDER)
+        put(moves.events_of(state), server.number, state.cluster.now + state.options.replacement_time, at.DELIVERED)
     else:
-        set_state(state, server, at.RETIRED)
+        moves.set_state(state, server, at.RETIRED)
     wake(state)
 
 
@@ -165,8 +155,8 @@ def give_back(state: ClusterState, server: ServerRecord) -> None:
 
     Jobs are served in order of priority; none after one that is stalled.
     """
-    if server.struck and rack_is_down(state, server.rack):
-        set_state(state, server, at.RACK_DOWN)
+    if server.struck and moves.rack_is_down(state, server.rack):
+        moves.set_state(state, server, at.RACK_DOWN)
         return
     if server.lent == at.OF_SPARES:
         to_spares(state, server)
@@ -174,19 +164,19 @@ def give_back(state: ClusterState, server: ServerRecord) -> None:
         if state.options.return_borrowed == at.AT_ONCE and server.lent == at.BORROWED:
             to_spares(state, server)
         else:
-            set_state(state, server, at.IDLE)
+            moves.set_state(state, server, at.IDLE)
     wake(state)
 
 
 @merged
 def _refill_standbys(state: ClusterState, server: ServerRecord) -> bool:
-    for j in range(len(state.jobs)):
-        job = state.jobs[j]
+    for job in state.jobs:
         if job.phase == at.STALLED:
             break
-        misses = standbys_of(state, job).length < job.standbys and (state.options.refill_any or server.home == j)
+        misses = moves.standbys_of(state, job).length < job.standbys
+        misses = misses and (state.options.refill_any or server.home == job.number)
         if misses and (job.phase <= at.SELECTING or job.phase == at.DOWN):
-            stand_by(state, job, server)
+            moves.stand_by(state, job, server)
             return True
     return False
 
@@ -197,14 +187,14 @@ def to_spares(state: ClusterState, server: ServerRecord) -> None:
     if server.lent == at.BORROWED:
         state.jobs[server.home].returned_servers += 1
     server.lent = at.OWN
-    add_last(state, state.queues[at.SPARES], server)
-    set_state(state, server, at.SPARE)
+    moves.add_last(state, state.queues[at.SPARES], server)
+    moves.set_state(state, server, at.SPARE)
 
 
 @part
 def wake(state: ClusterState) -> None:
     """Let stalled jobs look for servers again."""
     state.cluster.repaired_since = True
-    for j in range(len(state.jobs)):
-        if state.jobs[j].phase == at.STALLED:
-            state.jobs[j].until = state.cluster.now
+    for job in state.jobs:
+        if job.phase == at.STALLED:
+            job.until = state.cluster.now

@@ -1,4 +1,4 @@
-"""One replication: the first state of a cluster, the compiled loop, and policies in Python."""
+"""One replication: the first state of a cluster, the compiled loop, policies in Python, and a check of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from relfit.simulation.engine.repair_stages import HISTORIES, by_repairs
 from relfit.simulation.training import cluster_state as at
 from relfit.simulation.training import training_events as loop
 from relfit.simulation.training.cluster_state import Change, ClusterState, JobRecord
-from relfit.simulation.training.conservation import fault_of
 from relfit.simulation.training.host_events import candidates, take_in_order
 from relfit.simulation.training.parameters import RepeatedRepairs, TrainingParameters
 from relfit.simulation.training.policies import HostSelection, RetirementRule, Server, Servers, built_in_selection
@@ -209,10 +208,7 @@ def _life(params: TrainingParameters) -> Distribution | None:
 
 
 def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun:
-    """Run one replication to its end.
-
-    A `DataError` when a job does not end within ``max_events``, or waits for servers that never come.
-    """
+    """Run one replication to its end; a `DataError` when a job does not end, or waits for servers that never come."""
     begin, (events, place, size) = setting.begin, setting.begin.heaps
     copies = {name: copy(getattr(begin, name)) for name in _CHANGING}
     state = begin._replace(heaps=EventHeap(copy(events), copy(place), copy(size)), **copies)
@@ -224,8 +220,11 @@ def run_replication(setting: Setting, rng: int, replication: int) -> TrainingRun
         if code == at.HOSTS and setting.host_selection is not None:
             _select(state, setting.host_selection)
         elif code == at.RETIREMENT and setting.retirement is not None:
-            server = _server(state, state.cluster.asks_number)
-            state.cluster.retires = bool(setting.retirement(server, float(state.cluster.now)))
+            number = state.cluster.asks_number
+            server, latest = state.servers[number], state.latest[number]
+            failed = tuple(np.sort(latest[latest > 0.0]).tolist())
+            view = Server(number, server.rack, server.failures, server.age, server.score, failed, server.repairs)
+            state.cluster.retires = bool(setting.retirement(view, float(state.cluster.now)))
         elif code == at.RARE_EVENT:
             rare_event(state)
         elif code == loop.TRACE_FULL:
@@ -253,12 +252,6 @@ def _select(state: ClusterState, policy: HostSelection) -> None:
     take_in_order(state, job)
 
 
-def _server(state: ClusterState, number: int) -> Server:
-    server, latest = state.servers[number], state.latest[number]
-    failed = tuple(np.sort(latest[latest > 0.0]).tolist())
-    return Server(number, server.rack, server.failures, server.age, server.score, failed, server.repairs)
-
-
 def _trace_so_far(state: ClusterState) -> Records[Change]:
     """The trace since the last call."""
     changes = state.trace[: state.cluster.changes].copy()
@@ -275,3 +268,52 @@ def _problem(state: ClusterState, code: int) -> DataError:
     what = f"no end after {most:,} events, on day {day:,.0f}, with {100 * left:.3g} % of the work left"
     remedy = "the job hardly gets on; lower the failure rates, recovery_time or checkpoint_every, or raise max_events"
     return DataError(what, remedy=remedy)
+
+
+def fault_of(state: ClusterState) -> str:
+    """The first inconsistency in words; empty without one."""
+    states, held = state.servers["state"], state.cluster.held
+    if not np.array_equal(np.bincount(states, minlength=len(at.STATES)), held):
+        return "servers were lost or doubled"
+    jobs = [state.jobs[j] for j in range(len(state.jobs))]
+    for job in jobs:
+        if fault := _fault_of_job(state, job):
+            return fault
+    if held[at.ACTIVE] != state.heaps.size[1:].sum():
+        return "active servers are not those of the jobs"
+    if held[at.STANDBY] != state.queues["length"][at.STANDBYS :].sum():
+        return "standbys are not those of the jobs"
+    for queue, where in ((at.SPARES, at.SPARE), (at.AUTO_WAITING, at.AUTO_QUEUE), (at.MANUAL_WAITING, at.MANUAL_QUEUE)):
+        if state.queues[queue].length != held[where] or (states[_queued(state, queue)] != where).any():
+            return f"servers of the state {at.STATES[where]} are not those of its queue"
+    kinds = state.heaps.events["kind"][: state.heaps.size[0]]
+    if np.isin(kinds, (at.AUTO_END, at.MANUAL_END)).sum() != held[at.AUTO_REPAIR] + held[at.MANUAL_REPAIR]:
+        return "there are more repairs than servers in repair"
+    return ""
+
+
+def _queued(state: ClusterState, number: int) -> np.ndarray:
+    queue = state.queues[number]
+    turns = queue.head + np.arange(queue.length)
+    return state.lists[queue.begin + turns % max(queue.room, 1)]
+
+
+def _fault_of_job(state: ClusterState, job: JobRecord) -> str:
+    n, servers = int(state.heaps.size[1 + job.number]), state.servers
+    roster = state.heaps.events[job.roster_begin : job.roster_begin + n]
+    active = roster["number"]
+    if n > job.n_hosts or (servers["state"][active] != at.ACTIVE).any() or (servers["job"][active] != job.number).any():
+        return "active servers are not those of the jobs"
+    if not np.array_equal(state.heaps.place[-len(servers) :][active], np.arange(n)):
+        return "active servers are not where they belong"
+    if state.options.renew_lives and not np.array_equal(servers["bad"][active], np.arange(n) < job.n_bad):
+        return "bad servers are not where they belong"
+    times = roster["time"]
+    if not state.options.renew_lives and (times[1:] < times[(np.arange(1, n) - 1) // 2]).any():
+        return "lives of active servers are out of order"
+    standbys = _queued(state, at.STANDBYS + job.number)
+    if standbys.size > job.standbys or (servers["state"][standbys] != at.STANDBY).any():
+        return "standbys are not those of the jobs"
+    spent = job.compute + job.lost + job.save + job.spent.sum()
+    since = job.began if job.phase < at.DONE else job.ended
+    return "the time of a job does not add up" if abs(spent - since) > 1e-7 * max(state.cluster.now, 1.0) else ""

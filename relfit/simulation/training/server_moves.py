@@ -96,8 +96,7 @@ def log_changes(state: ClusterState) -> None:
     """Trace the changes of a quiet time: not those of servers that a selection released and took again."""
     state.cluster.quiet = False
     if state.options.tracing:
-        for i in range(len(state.servers)):
-            server = state.servers[i]
+        for server in state.servers:
             if server.traced != server.state:
                 log_change(state, server.number, server.job, server.traced, server.state)
                 server.traced = server.state

@@ -11,24 +11,10 @@ from relfit.simulation.engine.event_heap import pop
 from relfit.simulation.engine.random_streams import below, exponential, hazard_at, time_at, uniform
 from relfit.simulation.engine.records import entry, merged, part
 from relfit.simulation.training import cluster_state as at
+from relfit.simulation.training import server_moves as moves
 from relfit.simulation.training.cluster_state import ClusterState, JobRecord, ServerRecord
 from relfit.simulation.training.host_events import acquire, enter, look_for_hosts, recover, release, stop_run
 from relfit.simulation.training.repair_events import auto_ends, finish_repair, give_back, manual_ends, submit, wake
-from relfit.simulation.training.server_moves import (
-    active_server,
-    ask,
-    credit,
-    events_of,
-    join,
-    leave,
-    n_active,
-    new_life,
-    next_failure,
-    roster_of,
-    set_state,
-    standbys_of,
-    take_first,
-)
 
 ENGINE_VERSION = 1
 """Version of the simulator: raised whenever a run with the same seed and settings comes out differently."""
@@ -48,8 +34,7 @@ def _begin(state: ClusterState) -> None:
         order[i], order[place] = order[place], order[i]
         state.servers[order[i]].bad = True
     if options.steady_ages:
-        for i in range(n):
-            server = state.servers[i]
+        for server in state.servers:
             age = time_at(options.age_table, exponential(streams, at.SETUP))
             hazard = hazard_at(options.life_table, age) + exponential(streams, at.SETUP)
             slower = options.bad_factor if server.bad else 1.0
@@ -77,12 +62,12 @@ def advance(state: ClusterState) -> int:
         # the original program completes repairs in progress, and counts them
         if cluster.jobs_over == len(state.jobs) and not (options.drain_repairs and _in_repair(state)):
             return OVER
-        if options.tracing and _trace_is_full(state):
-            return TRACE_FULL
+        if options.tracing and cluster.changes > len(state.trace) - 4 * len(state.servers) - 16:
+            return TRACE_FULL  # an event might find too little room for its changes
         cluster.events += 1
         if cluster.events > options.max_events:
             return TOO_MANY_EVENTS
-        job, events = _next_job(state), events_of(state)
+        job, events = _next_job(state), moves.events_of(state)
         time = events.events[0].time if events.size[0] > 0 else math.inf
         if job.until == math.inf and time == math.inf:
             return STUCK
@@ -91,41 +76,30 @@ def advance(state: ClusterState) -> int:
             _job_event(state, job)
         else:
             cluster.now, kind, number = pop(events)
-            _cluster_event(state, kind, number)
+            if kind == at.AUTO_END:
+                auto_ends(state, state.servers[number])
+            elif kind == at.MANUAL_END:
+                manual_ends(state, state.servers[number])
+            else:
+                moves.ask(state, at.RARE_EVENT, kind, number)
         if options.checking and cluster.asks == at.NOTHING:
             return TO_CHECK
 
 
 @merged
-def _trace_is_full(state: ClusterState) -> bool:
-    """Whether an event might find too little room for its changes."""
-    return state.cluster.changes > len(state.trace) - 4 * len(state.servers) - 16
-
-
-@merged
 def _next_job(state: ClusterState) -> JobRecord:
     """The job whose phase ends first; the first of them in a tie."""
-    first = 0
-    for j in range(1, len(state.jobs)):
-        if state.jobs[j].until < state.jobs[first].until:
-            first = j
-    return state.jobs[first]
+    first = state.jobs[0]
+    for job in state.jobs:
+        if job.until < first.until:
+            first = job
+    return first
 
 
 @merged
 def _in_repair(state: ClusterState) -> bool:
     held = state.cluster.held
     return held[at.AUTO_REPAIR] + held[at.MANUAL_REPAIR] + held[at.AUTO_QUEUE] + held[at.MANUAL_QUEUE] > 0
-
-
-@merged
-def _cluster_event(state: ClusterState, kind: int, number: int) -> None:
-    if kind == at.AUTO_END:
-        auto_ends(state, state.servers[number])
-    elif kind == at.MANUAL_END:
-        manual_ends(state, state.servers[number])
-    else:
-        ask(state, at.RARE_EVENT, kind, number)
 
 
 # ------------------------------------------------------------------------- jobs
@@ -141,16 +115,16 @@ def _job_event(state: ClusterState, job: JobRecord) -> None:
         elif job.ends_by == at.FAILURE:
             _server_fails(state, job, state.servers[job.next_failed])
         else:
-            ask(state, at.RARE_EVENT, at.CORRUPTION_FOUND, job.number)
+            moves.ask(state, at.RARE_EVENT, at.CORRUPTION_FOUND, job.number)
     elif job.phase == at.RECOVERING or job.phase == at.SELECTING:
         _resume(state, job)
     elif job.phase == at.WAITING:
         spares = state.queues[at.SPARES]
         if spares.length > 0:
-            server = take_first(state, spares)
+            server = moves.take_first(state, spares)
             server.lent, server.home = at.BORROWED, job.number
             job.preemption_count += 1
-            set_state(state, server, at.IDLE)
+            moves.set_state(state, server, at.IDLE)
         acquire(state, job)
     elif job.phase == at.STALLED:
         state.cluster.repaired_since = False
@@ -166,20 +140,20 @@ def _resume(state: ClusterState, job: JobRecord) -> None:
     if cluster.now < cluster.down_until:
         enter(state, job, at.DOWN, cluster.down_until)
         return
-    selected, standbys = job.phase == at.SELECTING, standbys_of(state, job)
-    while n_active(state, job) < job.n_hosts and standbys.length > 0:
-        join(state, job, take_first(state, standbys))
+    selected, standbys = job.phase == at.SELECTING, moves.standbys_of(state, job)
+    while moves.n_active(state, job) < job.n_hosts and standbys.length > 0:
+        moves.join(state, job, moves.take_first(state, standbys))
         if not selected:
             job.standby_swaps += 1
-    if n_active(state, job) < (job.minimum if selected else job.n_hosts):
+    if moves.n_active(state, job) < (job.minimum if selected else job.n_hosts):
         look_for_hosts(state, job)
         return
     enter(state, job, at.RUNNING, math.inf)
-    job.speed = n_active(state, job) / job.n_hosts
+    job.speed = moves.n_active(state, job) / job.n_hosts
     job.corrupt_in, job.found_in = math.inf, math.inf
     if options.corruption_rate > 0.0:
         if job.clean < 0.0:
-            rate, streams = options.corruption_rate * n_active(state, job), cluster.streams
+            rate, streams = options.corruption_rate * moves.n_active(state, job), cluster.streams
             job.corrupt_in = exponential(streams, at.CORRUPTIONS) / rate
             job.found_in = job.corrupt_in + exponential(streams, at.CORRUPTIONS) * options.corruption_delay
         else:
@@ -192,7 +166,7 @@ def plan_end(state: ClusterState, job: JobRecord) -> None:
     """Plan when the current run ends, and by what."""
     ran = state.cluster.now - job.began  # above 0 if servers changed class during the run
     job.clock += ran
-    fails = ran + next_failure(state, job)
+    fails = ran + moves.next_failure(state, job)
     job.clock -= ran
     every = state.options.checkpoint_every
     ends = job.remaining / job.speed
@@ -221,7 +195,7 @@ def _finish(state: ClusterState, job: JobRecord) -> None:
 def _server_fails(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """A server fails; it, an innocent one or none is sent to repair, and the job recovers."""
     options = state.options
-    credit(state, job, server)
+    moves.credit(state, job, server)
     job.run_time += stop_run(state, job)
     server.credited = job.credits  # no credit for the period that its failure ended
     job.total_failures += 1
@@ -239,13 +213,13 @@ def _server_fails(state: ClusterState, job: JobRecord, server: ServerRecord) -> 
 @merged
 def _diagnose(state: ClusterState, job: JobRecord, server: ServerRecord) -> None:
     """Send the server that is blamed to repair, if any is."""
-    options, streams, others = state.options, state.cluster.streams, n_active(state, job) - 1
+    options, streams, others = state.options, state.cluster.streams, moves.n_active(state, job) - 1
     if options.diagnosis_probability < 1.0 and uniform(streams, at.DIAGNOSIS) >= options.diagnosis_probability:
         job.undiagnosed_failures += 1
         if options.undiagnosed_stay:
-            new_life(state, job, server)
+            moves.new_life(state, job, server)
         else:
-            leave(state, job, server)
+            moves.leave(state, job, server)
             server.life, server.age, server.home = -1.0, 0.0, job.number
             give_back(state, server)
     elif (
@@ -254,13 +228,14 @@ def _diagnose(state: ClusterState, job: JobRecord, server: ServerRecord) -> None
         and uniform(streams, at.DIAGNOSIS) < options.diagnosis_uncertainty
     ):
         place = below(streams, at.DIAGNOSIS, others)
-        blamed = active_server(state, job, place if place < roster_of(state, job).place[server.number] else place + 1)
+        place += place >= moves.roster_of(state, job).place[server.number]  # not the server itself
+        blamed = moves.active_server(state, job, place)
         job.misattributed_repairs += 1
-        new_life(state, job, server)
-        leave(state, job, blamed)
+        moves.new_life(state, job, server)
+        moves.leave(state, job, blamed)
         submit(state, job, blamed)
         wake(state)
     else:
-        leave(state, job, server)
+        moves.leave(state, job, server)
         server.life, server.age = -1.0, 0.0
         submit(state, job, server)

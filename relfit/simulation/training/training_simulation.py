@@ -90,7 +90,7 @@ class TrainingSimulation(Result):
     @cached_property
     def outputs(self) -> pd.DataFrame:
         """One row per output, over the rows of `whole`: ``mean`` with ``low`` and ``high``, ``sd``, percentiles."""
-        return _summary(self.whole, self.level)
+        return summary(self.whole, self.level, least=0.0, shares=_SHARES)
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -126,7 +126,7 @@ class TrainingSimulation(Result):
         rows = self.replications[self.replications["job"] == name]
         if rows.empty:
             raise ArgumentError(f"there is no job {name!r}", remedy=f"the jobs are {', '.join(map(str, self.jobs))}")
-        return _summary(rows.drop(columns=["replication", "job"]), self.level)
+        return summary(rows.drop(columns=["replication", "job"]), self.level, least=0.0, shares=_SHARES)
 
     @property
     def jobs(self) -> tuple[str, ...]:
@@ -286,21 +286,13 @@ def simulate_training(
     with compile_notice(advance, "about ten seconds"):
         while len(runs) < n:
             runs += replicate(run, range(first + len(runs), first + n), workers)
-            if accuracy is not None and not _precise(runs, wanted, accuracy):
-                n = min(n + _BATCH, max(n, checked.max_replications))
+            if accuracy is not None:
+                times = np.array([run.jobs["ended"].max() for run in runs])
+                precise = len(runs) > 1 and half_interval(times, wanted) <= accuracy * times.mean()
+                n = n if precise else min(n + _BATCH, max(n, checked.max_replications))
     table = _table(checked, runs)
     table["replication"] += first
     return TrainingSimulation(checked, table, wanted, time.perf_counter() - start, _traces(runs) if trace else None)
-
-
-def _precise(runs: list[TrainingRun], level: float, accuracy: float) -> bool:
-    times = np.array([run.jobs["ended"].max() for run in runs])
-    return times.size > 1 and bool(half_interval(times, level) <= accuracy * times.mean())
-
-
-def _summary(rows: pd.DataFrame, level: float) -> pd.DataFrame:
-    """Statistics of every output; intervals end at zero."""
-    return summary(rows, level, least=0.0, shares=_SHARES)
 
 
 def _table(params: TrainingParameters, runs: list[TrainingRun]) -> pd.DataFrame:
@@ -352,15 +344,7 @@ def _traces(runs: list[TrainingRun]) -> pd.DataFrame:
 
 
 def assumed(params: TrainingParameters) -> str:
-    """The values of the published simulator for keys that were not set and change the answer most; "" without any.
-
-    Examples
-    --------
-    >>> assumed(TrainingParameters(prob_auto_to_manual=0, auto_repair_time=60, systematic_failure_fraction=0.1))
-    'Not set, so as in AIReSim: a server fails 0.01 times per day (random_failure_rate), recovery takes 20 minutes \
-(recovery_time), 40 % of automatic repairs leave a bad server bad \
-(auto_repair_fail_prob), no work is lost at a failure (checkpoint_every).'
-    """
+    """The values of the published simulator for keys that were not set and change the answer most; "" without any."""
     repeated = params.repeated_repairs
     chosen = params.model_fields_set | repeated.model_fields_set
     if params.failure is not None:
@@ -395,13 +379,7 @@ def assumed(params: TrainingParameters) -> str:
 
 
 def missing_standbys(params: TrainingParameters) -> str:
-    """How many of the warm standbys there can be, where the pools are too small for all; "" where they are not.
-
-    Examples
-    --------
-    >>> missing_standbys(TrainingParameters(job_size=128, working_pool_size=130, spare_pool_size=0, warm_standbys=5))
-    'Of 5 warm standbys there can only be 2: the pools have 130 servers, of which the job needs 128.'
-    """
+    """How many of the warm standbys there can be, where the pools are too small for all; "" where they are not."""
     jobs, servers = params.all_jobs, params.working_pool_size + params.spare_pool_size
     needed, standbys = (sum(getattr(job, name) for job in jobs) for name in ("job_size", "warm_standbys"))
     free = max(servers - needed, 0)
