@@ -43,7 +43,8 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
         closer = int(days // (_FEWEST - 1))  # days between four origins
         ways = (f"every='{closer}d'", f"--every {closer}d") if closer else ("shorter horizons", "shorter horizons")
         few = f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days"
-        remedy = Remedy(*(f"take a log of {least} days or more, or {way}" for way in ways))
+        longer = f"take a log of {least} days or more, or"
+        remedy = Remedy(f"{longer} {ways[0]}", f"{longer} {ways[1]}")
         raise DataError(f"{few}, from a third of the log on", remedy=remedy)
     return last - step * DAY * np.arange(number - 1, -1, -1)
 
