@@ -33,6 +33,10 @@ _SCALES: dict[str, _Scale] = {
 """By the domain of a parameter its unbounded scale, the way back, and its range."""
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 _PROFILE = Remedy("use kind='profile'", "use --kind profile")
+_EXPONENTIAL = Remedy(
+    "without a failure only the exponential has one: families='exponential'",
+    "without a failure only the exponential has one: --families exponential --kind exact",
+)
 KINDS = {
     "wald": "normal limits from the observed information, on the scale where the estimate is closest to normal",
     "profile": "values whose profile log-likelihood is within half a chi-square quantile of the maximum",
@@ -150,7 +154,8 @@ def exact_limits(
     """
     lives = fit.lives
     if fit.name != "exponential":
-        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
+        remedy = _PROFILE if lives.n_failures.any() else _EXPONENTIAL
+        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=remedy)
     if lives.upper is not None or lives.exit is not None:
         raise ArgumentError("exact intervals need observed or right-censored durations", remedy=_PROFILE)
     by_clock = lives.n_censored > 0 if terminated is None else np.full(lives.n_groups, terminated == "time")
