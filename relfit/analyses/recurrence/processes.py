@@ -198,7 +198,8 @@ class ProcessFit(Result):
             way = "wear out" if low > 1.0 else "fail less as they go on" if high < 1.0 else "show no ageing"
             return f"Between failures, systems{name} {way}: shape {limits})."
         way = "rises" if low > neutral else "falls" if high < neutral else "shows no clear trend"
-        return f"Under a {law}, the rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
+        what = f"Under a {law}, the rate of failures{name} {way}"
+        return f"{what}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, hours, status, parameters (of hours), log-likelihood and AIC."""
