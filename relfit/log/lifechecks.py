@@ -133,9 +133,10 @@ def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     if (bad := ~np.isin(numbers, (0, 1))).any():
         row = int(np.flatnonzero(bad)[0])
         value = values.ravel().tolist()[row]
-        word, missing = f"observed == {value!r} does so for a word", "leave out lives without a flag"
+        missing, word = "leave out lives without a flag", f"observed == {value!r} does so for a word"
+        more = word if isinstance(value, str) else missing
         raise DataError(
             f"observed holds more than true and false: {value!r} in row {row} ({int(bad.sum())} such in all)",
-            remedy=f"give True or 1 for a failure, False or 0 for a unit that still runs; {word if isinstance(value, str) else missing}",
+            remedy=f"give True or 1 for a failure, False or 0 for a unit that still runs; {more}",
         )
     return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)

@@ -121,7 +121,7 @@ def test_too_few_failures_are_no_evidence_for_the_exponential() -> None:
     assert found.compare()[["compared", "best_by_aicc", "best_by_p"]].to_numpy().sum() == 0
     assert found.best().isna().all()
     assert found.weights().isna().all(axis=None)
-    assert "50 with too few failures to compare" in repr(found)
+    assert "50 with too few failures or fits to compare" in repr(found)
     one = rf.fit(rf.LifeData.from_groups({"a": [5.0, 9.0], "b": [1.0, 2.0, 5.0, 8.0]}, {"a": [1, 0], "b": [1] * 4}))
     assert one["weibull"].status.tolist() == ["few", "ok"]
     assert one.describe()["shape"].loc["groups"] == 1
@@ -210,6 +210,29 @@ def test_rejected_groups_are_those_with_p_below_the_level():
     censored = rf.LifeData.from_array(sample, np.arange(60) % 3 > 0)
     none = rf.fit(censored, "weibull", n_resamples=0).rejected().loc["weibull"]
     assert none[["tested", "not_computed"]].tolist() == [0, 40]
+
+
+@pytest.mark.parametrize(
+    ("lives", "families", "said"),
+    [
+        (
+            [100.0] * 50,
+            "core",
+            "Only the exponential could be fitted: mean 100 h (77.2-135). Weibull, gamma, lognormal: ",
+        ),
+        ([100.0] * 50, "core", "one failure time agrees with all lives"),
+        ([0.0, *range(10, 70)], "core", "lognormal: a failure time of zero has no density under this family."),
+        (
+            [0.0] * 3,
+            "core",
+            "No distribution could be fitted. Exponential, weibull, gamma, lognormal: a failure time of",
+        ),
+        ([[0.0] * 3] * 2, "core", "No distribution could be fitted. Exponential, weibull, gamma, lognormal: a failure"),
+        ([5.0], ["weibull", "gamma"], "No distribution could be fitted: there are too few failures."),
+    ],
+)
+def test_why_there_is_nothing_to_compare(lives, families, said):
+    assert said in rf.fitting.finding(rf.fit(lives, families))
 
 
 def test_three_failures_are_too_few_to_compare():
