@@ -152,7 +152,8 @@ class FamilyFit(FamilyEstimates, Result):
             )
         else:
             low, high = (wald_limits if kind == "wald" else likelihood_limits)(self, wanted, level)
-        open_low, open_high = low == wanted.range[0], high == wanted.range[1]
+        least, most = wanted.ends(self.lives)
+        open_low, open_high = low == least, high == most
         failed = self.ok & (np.isnan(low) | np.isnan(high)) & (codes == "ok")
         codes[self.ok & open_low & (codes == "ok")] = "open_low"
         codes[self.ok & open_high & (codes == "ok")] = "open_high"

@@ -21,7 +21,8 @@ from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.profiles import profile_limits
+from relfit.fitting.profiles import limit_apart, profile_limits
+from relfit.log.lifedata import LifeData
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 _Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[float, float]]
@@ -52,6 +53,7 @@ class FitQuantity:
 
     ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
     rise together, and ``range`` has the smallest and largest possible value; ``at`` as for `quantity_named`, in hours.
+    ``until`` is the age to which a reliability runs; ``earliest`` says that no failure comes before the value.
     """
 
     transformed: Callable[[Family], FloatArray]
@@ -59,6 +61,8 @@ class FitQuantity:
     range: tuple[float, float]
     at: float | None = None
     rising: bool = True
+    until: float = np.inf
+    earliest: bool = False
 
     def value(self, distribution: Family) -> FloatArray:
         """The quantity itself."""
@@ -74,6 +78,14 @@ class FitQuantity:
         """Ends of the quantity's interval from those of the transformed one."""
         first, second = self.back(low), self.back(high)
         return (first, second) if self.rising else (second, first)
+
+    def ends(self, lives: LifeData) -> tuple[float, float | FloatArray]:
+        """The smallest and largest value that the lives allow; of a threshold each group has its first failure."""
+        if not self.earliest:
+            return self.range
+        first, failed = np.full(lives.n_groups, np.inf), np.isfinite(lives.ends)
+        np.minimum.at(first, lives.group_codes()[failed], lives.ends[failed])
+        return self.range[0], first
 
 
 def quantity_named(
@@ -95,7 +107,7 @@ def quantity_named(
         raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
     if name in names:
         unbounded, back, ends = _SCALES[family.domains[names.index(name)]]
-        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends)
+        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends, earliest=name == "threshold")
     if name == "mean":
         return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
     if name in ("median", "quantile"):
@@ -123,6 +135,7 @@ def quantity_named(
             (0.0, 1.0),
             time,
             rising=False,
+            until=time + start,
         )
     raise no_quantity(name, names, f" of the {family.name} family")
 
@@ -205,7 +218,14 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
             slope = ((8.0 * near - far) / (12.0 * step.T)).T
             away = normal_quantile(level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
             out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
+    out = np.minimum(out, quantity.ends(fit.lives)[1])
+    if "threshold" in fit.parameters and np.isfinite(quantity.until):
+        out[:, wald_limits(fit, _threshold(fit), level)[0] >= quantity.until] = 1.0
     return out[0], out[1]
+
+
+def _threshold(fit: FamilyEstimates) -> FitQuantity:
+    return quantity_named("threshold", fit.family, None)
 
 
 def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
@@ -222,4 +242,18 @@ def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float)
         )
         with np.errstate(all="ignore"):
             out[:, rows[part]] = quantity.limits(low, high)
+    if quantity.earliest:  # the profile may rise again, or fall no further, before the range ends
+        for end, last in zip(out, quantity.ends(fit.lives), strict=True):
+            end[:] = np.where(np.isnan(end) & fit.ok, last, end)
+    elif "threshold" in fit.parameters and np.isfinite(quantity.until):
+        earliest, latest = likelihood_limits(fit, _threshold(fit), level)
+        out[0, earliest >= quantity.until], out[1, latest >= quantity.until] = 1.0, 1.0  # no unit fails so early
+        part = np.flatnonzero((fit.parameters["threshold"] >= quantity.until) & ~(earliest >= quantity.until))
+        if part.size:
+            objective = LogLikelihood(fit.family, fit.lives.take(part.tolist()))
+            start = free[np.searchsorted(rows, part)]
+            top, held = objective(start[None])[0], list(fit.parameters).index("threshold")
+            start[:, held] = np.log(0.5 * (earliest[part] + quantity.until))
+            most = limit_apart(objective, start, top, drop, lambda at: quantity.of_free(fit.family, at), held)
+            out[0, part] = quantity.back(most)
     return out[0], out[1]
