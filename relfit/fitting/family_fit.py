@@ -33,6 +33,9 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
 
+_FEW = 20  # failures below which Wald intervals are too short
+_MOST_LIVES = 100_000  # in a group, for a profile that is not asked for
+
 
 class FamilyFit(FamilyEstimates, Result):
     """One distribution fitted to every group; arrays have one entry per group.
@@ -273,9 +276,27 @@ class FamilyFit(FamilyEstimates, Result):
     def _mean_interval(self) -> tuple[FloatArray, FloatArray]:
         return self._quick("mean")
 
+    @property
+    def _exact(self) -> bool:
+        return self.name == "exponential" and self.lives.upper is None and self.lives.exit is None
+
+    def mean_limits(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.object_]]:
+        """Bounds of the mean that hold for few failures too, and their kind: for the groups of a short table.
+
+        With fewer than 20 failures, and up to 100,000 durations, those of the profile likelihood, which take longer;
+        else `mean_low` and `mean_high`. The kind is None where there is no fit.
+        """
+        low, high = self.mean_low.copy(), self.mean_high.copy()
+        kind = np.where(self.ok, "exact" if self._exact else "Wald", None)
+        few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
+        if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
+            limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
+            low[few], high[few], kind[few] = limits.low, limits.high, "profile"
+        return low, high, kind
+
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)
-        if self.name == "exponential" and self.lives.upper is None and self.lives.exit is None:
+        if self._exact:
             low, high = exact_limits(self, quantity, self.level)
             return np.where(self.ok, low, np.nan), np.where(self.ok, high, np.nan)
         return wald_limits(self, quantity, self.level)

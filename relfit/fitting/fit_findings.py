@@ -39,9 +39,11 @@ def finding(fits: Fits, tested: Fits | None = None) -> str:
 
     Examples
     --------
-    >>> import relfit as rf
-    >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
-    The weibull is the closest of 2 distributions by AICc and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    >>> import textwrap, relfit as rf
+    >>> fits = rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])
+    >>> print(textwrap.fill(finding(fits), 100))
+    The weibull is the closest of 2 distributions by AICc and fits (Anderson-Darling p = 0.71): mean 185
+    h (95 % Wald interval 155-222).
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
@@ -105,9 +107,11 @@ def _reasons(fits: Fits) -> str:
 
 
 def _mean(fit: FamilyFit) -> str:
-    value, low, high = (float(np.ravel(part)[0]) for part in (fit.mean, fit.mean_low, fit.mean_high))
-    limits = f" ({number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
-    return f"mean {number(value)} h{limits}"
+    low, high, kind = (part[0] for part in fit.mean_limits())
+    about = f"{percent(fit.level)} {kind} interval"
+    limits = f" ({about} {number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
+    limits = f" ({about} above {number(low)})" if np.isposinf(high) else limits
+    return f"mean {number(float(fit.mean[0]))} h{limits}"
 
 
 def _source(fit: FamilyFit) -> Any:

@@ -218,7 +218,7 @@ def test_rejected_groups_are_those_with_p_below_the_level():
         (
             [100.0] * 50,
             "core",
-            "Only the exponential could be fitted: mean 100 h (77.2-135). Weibull, gamma, lognormal: ",
+            "Only the exponential could be fitted: mean 100 h (95 % exact interval 77.2-135). Weibull, gamma, ",
         ),
         ([100.0] * 50, "core", "one failure time agrees with all lives"),
         ([0.0, *range(10, 70)], "core", "lognormal: a failure time of zero has no density under this family."),
@@ -256,3 +256,22 @@ def test_three_failures_are_too_few_to_compare():
 def test_an_interval_has_its_unit(quantity, at, said) -> None:
     found = rf.fit([10.0, 20.0, 30.0, 70.0], "weibull")["weibull"].interval(quantity, at=at)
     assert found.headline.startswith(said.format(f"{found.estimate[0]:.6g}"))
+
+
+def test_the_interval_of_few_failures_is_that_of_the_profile():
+    lives = rf.LifeData.from_groups(
+        {"few": [700.0, *[1000.0] * 31], "many": range(1, 41)}, {"few": [1] + [0] * 31, "many": [1] * 40}
+    )
+    fit = rf.fit(lives, "weibull")["weibull"]
+    low, high, kinds = fit.mean_limits()
+    assert kinds.tolist() == ["profile", "Wald"]
+    profile = fit.interval("mean")
+    assert (low[0], high[0]) == (profile.low[0], profile.high[0])
+    assert (low[1], high[1]) == (fit.mean_low[1], fit.mean_high[1])
+    summary = rf.fit(lives, ["exponential", "weibull"]).summary()
+    assert np.isnan(summary["mean_low"].to_numpy()).tolist() == [False, True, False, False]
+    assert "95 % profile interval 1,218-" in rf.fitting.finding(rf.fit(lives.group("few"), "weibull"))
+    exact = rf.fit(lives, "exponential")["exponential"].mean_limits()
+    assert exact[2].tolist() == ["exact", "exact"]
+    moments = rf.fit(lives.group("many"), "weibull", method="moments")["weibull"].mean_limits()
+    assert moments[2].tolist() == ["Wald"]
