@@ -287,7 +287,8 @@ class FamilyFit(FamilyEstimates, Result):
         else `mean_low` and `mean_high`. The kind is None where there is no fit.
         """
         low, high = self.mean_low.copy(), self.mean_high.copy()
-        kind = np.where(self.ok, "exact" if self._exact else "Wald", None)
+        kind = np.full(len(self.groups), None, dtype=object)
+        kind[self.ok] = "exact" if self._exact else "Wald"
         few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
         if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
             limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
