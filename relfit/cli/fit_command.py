@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,7 +156,9 @@ def fit(
     left_out = ", ".join(f"{name} {number}" for name, number in times.to_dict()["left_out"].items() if number)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
-    by_group = [f"Fits by group (hours, {100 * level:g} % {_kind(families)})", *_by_group(fits, all_tested)]
+    by_group = (
+        _by_group(fits, all_tested, f"Fits by group (hours, {100 * level:g} % ") if details or not several else []
+    )
     lines = [chosen.headline, *_observed_together(times, level), rf.fitting.finding(fits, tested)]
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
@@ -296,12 +299,17 @@ def _comparison(fits: rf.fitting.Fits, rejected: pd.DataFrame, tested: int) -> l
     return [*best, "", f"{title}controlled", *output.table(rejected), ""]
 
 
-def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
+def _by_group(fits: rf.fitting.Fits, all_tested: bool, title: str) -> list[str]:
     """The fits of the first groups, with p-values of these alone where not all are tested."""
+    import numpy as np
+
     groups = fits.groups.to_frame(index=False)
-    part = fits if all_tested else fits.take(range(min(-(-_ROWS // len(fits.families)), len(fits))))
+    first = range(min(-(-_ROWS // len(fits.families)), len(fits)))
+    part = fits if all_tested else fits.take(first)
     table = part.summary().reset_index()
-    shown = table.head(_ROWS)
+    limits = [fits[name].take(first).mean_limits() for name in fits.families]
+    low, high, kinds = (np.stack(values, axis=1).ravel()[:_ROWS] for values in zip(*limits, strict=True))
+    shown = table.head(_ROWS).assign(mean_low=low, mean_high=high)
     keys = list(table.columns[: table.columns.get_loc("status")])
     several = [True] if groups.shape[1] == 1 else [len(set(column.dropna())) > 1 for _, column in groups.items()]
     keys = [key for key, differs in zip(keys, [*several, True], strict=True) if differs]
@@ -312,14 +320,17 @@ def _by_group(fits: rf.fitting.Fits, all_tested: bool) -> list[str]:
     shown = shown.assign(parameters=words, ks_p=p, aicc=shown["aicc"].replace(float("inf"), float("nan")))
     status = [] if (shown["status"] == "ok").all() else ["status"]
     lines = output.table(shown[[*keys, *status, "failures", "parameters", *_FIGURES]])
-    return [*lines, *_more_rows(len(fits) * len(fits.families), "--out fits.csv writes all of them, with p-values")]
+    more = _more_rows(len(fits) * len(fits.families), "--out fits.csv writes all of them, with p-values")
+    return [f"{title}{_kind(kinds)})", *lines, *more]
 
 
-def _kind(families: list[str]) -> str:
-    """The method of the intervals in a table of fits, which is quick; --interval has others."""
-    if families == ["exponential"]:
+def _kind(kinds: Collection[str]) -> str:
+    """The kinds of the intervals in a table of fits; --interval has others."""
+    if "Wald" not in kinds and "profile" not in kinds:
         return "exact intervals"
-    return "Wald intervals" + (", exact of the exponential" if "exponential" in families else "")
+    mixed = "Wald intervals, profile below 20 failures" if "profile" in kinds else "Wald intervals"
+    said = mixed if "Wald" in kinds else "profile intervals"
+    return f"{said}, exact of the exponential" if "exact" in kinds else said
 
 
 def _more_rows(rows: int, where: str) -> list[str]:

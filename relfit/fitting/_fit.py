@@ -50,8 +50,8 @@ def fit(
     ----------
     data : array_like, LifeData, FailureLog, mapping of arrays, pandas.DataFrame or dask.dataframe.DataFrame
         Durations in hours, or timedeltas, or texts such as ``"20h"``: a list, an array or a Series; in two dimensions
-        each row is a group. A log stands for
-        ``log.ttf()``. A table has its hours in the column ``duration``, unless `columns` names another.
+        each row is a group. A log stands for ``log.ttf()``. A table (also of Polars or Arrow) has its hours in the
+        column ``duration``, unless `columns` names another.
     families : str or sequence of str
         Names of distributions; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for all.
     observed, entry, by : array_like, shape (n,), optional

@@ -33,6 +33,9 @@ from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
 
+_FEW = 20  # failures below which Wald intervals are too short
+_MOST_LIVES = 100_000  # in a group, for a profile that is not asked for
+
 
 class FamilyFit(FamilyEstimates, Result):
     """One distribution fitted to every group; arrays have one entry per group.
@@ -152,7 +155,8 @@ class FamilyFit(FamilyEstimates, Result):
             )
         else:
             low, high = (wald_limits if kind == "wald" else likelihood_limits)(self, wanted, level)
-        open_low, open_high = low == wanted.range[0], high == wanted.range[1]
+        least, most = wanted.ends(self.lives)
+        open_low, open_high = low == least, high == most
         failed = self.ok & (np.isnan(low) | np.isnan(high)) & (codes == "ok")
         codes[self.ok & open_low & (codes == "ok")] = "open_low"
         codes[self.ok & open_high & (codes == "ok")] = "open_high"
@@ -272,9 +276,28 @@ class FamilyFit(FamilyEstimates, Result):
     def _mean_interval(self) -> tuple[FloatArray, FloatArray]:
         return self._quick("mean")
 
+    @property
+    def _exact(self) -> bool:
+        return self.name == "exponential" and self.lives.upper is None and self.lives.exit is None
+
+    def mean_limits(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.object_]]:
+        """Bounds of the mean that hold for few failures too, and their kind: for the groups of a short table.
+
+        With fewer than 20 failures, and up to 100,000 durations, those of the profile likelihood, which take longer;
+        else `mean_low` and `mean_high`. The kind is None where there is no fit.
+        """
+        low, high = self.mean_low.copy(), self.mean_high.copy()
+        kind = np.full(len(self.groups), None, dtype=object)
+        kind[self.ok] = "exact" if self._exact else "Wald"
+        few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
+        if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
+            limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
+            low[few], high[few], kind[few] = limits.low, limits.high, "profile"
+        return low, high, kind
+
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)
-        if self.name == "exponential" and self.lives.upper is None and self.lives.exit is None:
+        if self._exact:
             low, high = exact_limits(self, quantity, self.level)
             return np.where(self.ok, low, np.nan), np.where(self.ok, high, np.nan)
         return wald_limits(self, quantity, self.level)

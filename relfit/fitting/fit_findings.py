@@ -10,6 +10,7 @@ from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
 from relfit.fitting.fits import Fits, comparable
+from relfit.fitting.status import MEANING
 
 if TYPE_CHECKING:
     from relfit.fitting.family_fit import FamilyFit
@@ -20,6 +21,7 @@ _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FEW = 20  # failures below which a test seldom rejects a wrong distribution
 _NAMED = 3  # groups up to which each is named
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
+_TOO_FEW = {"too_few", "few", "all_censored"}  # statuses
 _UNTESTED = {
     "not computed": " (its test needs random replicates, made for so many durations only on request)",
     "right-truncated": " (for durations truncated on the right there is no test)",
@@ -37,9 +39,11 @@ def finding(fits: Fits, tested: Fits | None = None) -> str:
 
     Examples
     --------
-    >>> import relfit as rf
-    >>> print(finding(rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])))
-    The weibull is the closest of 2 distributions by AICc and fits (Anderson-Darling p = 0.71): mean 185 h (155-222).
+    >>> import textwrap, relfit as rf
+    >>> fits = rf.fit(rf.families.Weibull(0.6, 100.0).sample((1, 300), rng=3), ["exponential", "weibull"])
+    >>> print(textwrap.fill(finding(fits), 100))
+    The weibull is the closest of 2 distributions by AICc and fits (Anderson-Darling p = 0.71): mean 185
+    h (95 % Wald interval 155-222).
     """
     ok = [name for name in fits.families if fits[name].ok.any()]
     if not ok:
@@ -53,12 +57,12 @@ def _of_one(fits: Fits) -> str:
     failures = int(fits.lives.n_failures[0])
     if best is None or len(ok) < 2:
         name = best if best is not None else ok[0]
-        few = (
-            f"{count(failures, 'failure')} {'is' if failures == 1 else 'are'} too few to compare distributions"
-            if len(fits.families) > 1
-            else ""
-        )
-        return (f"{few}; the {name}" if few else f"The {name}") + f" has the {_mean(fits[name])}."
+        if len(fits.families) == 1:
+            return f"The {name} has the {_mean(fits[name])}."
+        if len(ok) < 2 and failures > max(result.parameter_array.shape[1] for result in fits.results.values()) + 1:
+            return f"Only the {name} could be fitted: {_mean(fits[name])}. {_reasons(fits)}"
+        few = f"{count(failures, 'failure')} {'is' if failures == 1 else 'are'} too few to compare distributions"
+        return f"{few}; the {name} has the {_mean(fits[name])}."
     others = [name for name in ok if name != best and float(fits[name].aicc[0]) - float(fits[best].aicc[0]) <= _AS_GOOD]
     as_good = f" (the {' and the '.join(others)} {'is' if len(others) == 1 else 'are'} as good)" if others else ""
     p, least = _p(fits[best])
@@ -85,16 +89,29 @@ def _without_fit(fits: Fits) -> str:
     exponential, lives = fits.results.get("exponential"), fits.lives
     hours, plain = float(lives.total_time.sum()), lives.upper is None and lives.exit is None
     if len(fits) > 1 or exponential is None or exponential.status[0] != "all_censored" or not (plain and hours > 0.0):
-        return "No distribution could be fitted: there are too few failures."
+        few = {status for result in fits.results.values() for status in result.status} <= _TOO_FEW
+        return f"No distribution could be fitted{': there are too few failures.' if few else f'. {_reasons(fits)}'}"
     low = float(exponential.interval("mean", kind="exact").low[0])
     claim = f"an exponential has a mean above {number(low)} h ({percent(fits.level)} interval)"
     return f"No failure in {number(hours)} h: {claim}."
 
 
+def _reasons(fits: Fits) -> str:
+    """Why distributions could not be fitted, by the status of their groups."""
+    names: dict[str, list[str]] = {}
+    for name, fit in fits.results.items():
+        for status in dict.fromkeys(fit.status):
+            names.setdefault(str(status), []).append(name)
+    why = [f"{', '.join(names[status])}: {MEANING[status]}" for status in names if status != "ok"]
+    return f"{'; '.join(why)}.".capitalize()
+
+
 def _mean(fit: FamilyFit) -> str:
-    value, low, high = (float(np.ravel(part)[0]) for part in (fit.mean, fit.mean_low, fit.mean_high))
-    limits = f" ({number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
-    return f"mean {number(value)} h{limits}"
+    low, high, kind = (part[0] for part in fit.mean_limits())
+    about = f"{percent(fit.level)} {kind} interval"
+    limits = f" ({about} {number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
+    limits = f" ({about} above {number(low)})" if np.isposinf(high) else limits
+    return f"mean {number(float(fit.mean[0]))} h{limits}"
 
 
 def _source(fit: FamilyFit) -> Any:
@@ -127,7 +144,9 @@ def _of_many(fits: Fits, sample: Fits) -> str:
     compared = comparable(fits.results)
     best = fits.best().dropna()
     if not compared.any() or not len(best):
-        return f"None of {len(fits):,} groups has enough failures to compare distributions."
+        return (
+            f"Distributions can be compared in none of {len(fits):,} groups: too few failures, or fewer than two fits."
+        )
     first = best.value_counts()
     name = str(first.index[0])
     tests = _rejections(sample)

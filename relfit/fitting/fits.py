@@ -22,6 +22,7 @@ from relfit.fitting.intervals import QUANTITIES, no_quantity
 from relfit.fitting.pooling import PooledFit, pool
 from relfit.log.lifedata import LifeData
 
+_FEWEST = 5  # failures for a Wald interval in a summary
 _AS_GOOD_AICC = 2.0  # difference of AICc (Burnham and Anderson 2002)
 
 
@@ -89,7 +90,7 @@ class Fits(Result):
         return (
             f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
-            + (f", {few} with too few failures to compare" if few else "")
+            + (f", {few} with too few failures or fits to compare" if few else "")
         )
 
     def to_frame(self) -> pd.DataFrame:
@@ -111,9 +112,13 @@ class Fits(Result):
         """The main figures, one row per group and distribution; `to_frame` has the rest.
 
         ``ks_p`` is the p-value of ``ks`` and accounts for the fitted parameters, ``p_source`` names its source.
-        ``ks_p_textbook`` treats them as known: too large for complete lives, NaN for lives that entered late.
+        ``ks_p_textbook`` treats them as known: too large for complete lives, NaN for lives that entered late. The mean
+        has a Wald interval, NaN with fewer than five failures; `interval` has better ones. That of the exponential is
+        exact.
         """
         frame = self.to_frame()
+        few = (frame["failures"] < _FEWEST) & (frame["family"] != "exponential")
+        frame.loc[few, ["mean_low", "mean_high"]] = np.nan
         keys = list(frame.columns[: frame.columns.get_loc("status")])
         own = {name for result in self.results.values() for name in result.parameters}
         parameters = [c for c in frame.columns if c in own]

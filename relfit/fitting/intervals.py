@@ -21,7 +21,8 @@ from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import Family
 from relfit.fitting.likelihood import LogLikelihood
-from relfit.fitting.profiles import profile_limits
+from relfit.fitting.profiles import limit_apart, profile_limits
+from relfit.log.lifedata import LifeData
 
 QUANTITIES = ("mean", "median", "quantile", "reliability", "hazard")
 _Scale = tuple[Callable[[FloatArray], FloatArray], Callable[[FloatArray], FloatArray], tuple[float, float]]
@@ -33,6 +34,10 @@ _SCALES: dict[str, _Scale] = {
 """By the domain of a parameter its unbounded scale, the way back, and its range."""
 _LIVES_AT_ONCE = 50_000  # so that profile limits keep their working arrays small
 _PROFILE = Remedy("use kind='profile'", "use --kind profile")
+_EXPONENTIAL = Remedy(
+    "without a failure only the exponential has one: families='exponential'",
+    "without a failure only the exponential has one: --families exponential --kind exact",
+)
 KINDS = {
     "wald": "normal limits from the observed information, on the scale where the estimate is closest to normal",
     "profile": "values whose profile log-likelihood is within half a chi-square quantile of the maximum",
@@ -48,6 +53,7 @@ class FitQuantity:
 
     ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
     rise together, and ``range`` has the smallest and largest possible value; ``at`` as for `quantity_named`, in hours.
+    ``until`` is the age to which a reliability runs; ``earliest`` says that no failure comes before the value.
     """
 
     transformed: Callable[[Family], FloatArray]
@@ -55,6 +61,8 @@ class FitQuantity:
     range: tuple[float, float]
     at: float | None = None
     rising: bool = True
+    until: float = np.inf
+    earliest: bool = False
 
     def value(self, distribution: Family) -> FloatArray:
         """The quantity itself."""
@@ -70,6 +78,14 @@ class FitQuantity:
         """Ends of the quantity's interval from those of the transformed one."""
         first, second = self.back(low), self.back(high)
         return (first, second) if self.rising else (second, first)
+
+    def ends(self, lives: LifeData) -> tuple[float, float | FloatArray]:
+        """The smallest and largest value that the lives allow; of a threshold each group has its first failure."""
+        if not self.earliest:
+            return self.range
+        first, failed = np.full(lives.n_groups, np.inf), np.isfinite(lives.ends)
+        np.minimum.at(first, lives.group_codes()[failed], lives.ends[failed])
+        return self.range[0], first
 
 
 def quantity_named(
@@ -91,7 +107,7 @@ def quantity_named(
         raise ArgumentError(f"{name} takes no at=", remedy="quantile takes a probability; reliability, hazard a time")
     if name in names:
         unbounded, back, ends = _SCALES[family.domains[names.index(name)]]
-        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends)
+        return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends, earliest=name == "threshold")
     if name == "mean":
         return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
     if name in ("median", "quantile"):
@@ -119,6 +135,7 @@ def quantity_named(
             (0.0, 1.0),
             time,
             rising=False,
+            until=time + start,
         )
     raise no_quantity(name, names, f" of the {family.name} family")
 
@@ -150,7 +167,8 @@ def exact_limits(
     """
     lives = fit.lives
     if fit.name != "exponential":
-        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=_PROFILE)
+        remedy = _PROFILE if lives.n_failures.any() else _EXPONENTIAL
+        raise ArgumentError(f"there is no exact interval for the {fit.name} family", remedy=remedy)
     if lives.upper is not None or lives.exit is not None:
         raise ArgumentError("exact intervals need observed or right-censored durations", remedy=_PROFILE)
     by_clock = lives.n_censored > 0 if terminated is None else np.full(lives.n_groups, terminated == "time")
@@ -200,7 +218,14 @@ def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tu
             slope = ((8.0 * near - far) / (12.0 * step.T)).T
             away = normal_quantile(level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
             out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
+    out = np.minimum(out, quantity.ends(fit.lives)[1])
+    if "threshold" in fit.parameters and np.isfinite(quantity.until):
+        out[:, wald_limits(fit, _threshold(fit), level)[0] >= quantity.until] = 1.0
     return out[0], out[1]
+
+
+def _threshold(fit: FamilyEstimates) -> FitQuantity:
+    return quantity_named("threshold", fit.family, None)
 
 
 def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
@@ -217,4 +242,18 @@ def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float)
         )
         with np.errstate(all="ignore"):
             out[:, rows[part]] = quantity.limits(low, high)
+    if quantity.earliest:  # the profile may rise again, or fall no further, before the range ends
+        for end, last in zip(out, quantity.ends(fit.lives), strict=True):
+            end[:] = np.where(np.isnan(end) & fit.ok, last, end)
+    elif "threshold" in fit.parameters and np.isfinite(quantity.until):
+        earliest, latest = likelihood_limits(fit, _threshold(fit), level)
+        out[0, earliest >= quantity.until], out[1, latest >= quantity.until] = 1.0, 1.0  # no unit fails so early
+        part = np.flatnonzero((fit.parameters["threshold"] >= quantity.until) & ~(earliest >= quantity.until))
+        if part.size:
+            objective = LogLikelihood(fit.family, fit.lives.take(part.tolist()))
+            start = free[np.searchsorted(rows, part)]
+            top, held = objective(start[None])[0], list(fit.parameters).index("threshold")
+            start[:, held] = np.log(0.5 * (earliest[part] + quantity.until))
+            most = limit_apart(objective, start, top, drop, lambda at: quantity.of_free(fit.family, at), held)
+            out[0, part] = quantity.back(most)
     return out[0], out[1]

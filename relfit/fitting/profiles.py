@@ -137,6 +137,20 @@ def profile_limits(
     )
 
 
+def limit_apart(
+    objective: LogLikelihood, start: FloatArray, top: FloatArray, drop: float, quantity: Transformed, held: int
+) -> FloatArray:
+    """Largest value of a quantity that has none at the maximum; as `profile_limits`.
+
+    It is followed from the maximum over the other coordinates where that of number `held` is as in `start`.
+    """
+    size = top.size
+    _, near = _Held(objective, lambda at: at[..., held], start[:, held], start, np.full(size, held)).highest()
+    with np.errstate(all="ignore"):
+        middle = quantity(near[None])[0]
+    return _limit(objective, near, top, drop, quantity, middle, np.ones(size), np.zeros(near.shape))
+
+
 def _limit(
     objective: LogLikelihood,
     centre: FloatArray,

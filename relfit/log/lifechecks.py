@@ -130,6 +130,13 @@ def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
         cells = pd.Series(values.ravel(), dtype=object)
         words = cells.isin(["True", "False"])
         numbers = pd.to_numeric(cells.mask(words, cells == "True"), errors="coerce").to_numpy()
-    if not np.isin(numbers, (0, 1)).all():
-        raise DataError("observed holds more than true and false", remedy="1 or True for a failure, 0 or False if not")
+    if (bad := ~np.isin(numbers, (0, 1))).any():
+        row = int(np.flatnonzero(bad)[0])
+        value = values.ravel().tolist()[row]
+        missing, word = "leave out lives without a flag", f"observed == {value!r} does so for a word"
+        more = word if isinstance(value, str) else missing
+        raise DataError(
+            f"observed holds more than true and false: {value!r} in row {row} ({int(bad.sum())} such in all)",
+            remedy=f"give True or 1 for a failure, False or 0 for a unit that still runs; {more}",
+        )
     return np.asarray(numbers, dtype=np.bool_).reshape(values.shape)

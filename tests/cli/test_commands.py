@@ -114,7 +114,7 @@ def test_fit_prints_the_three_tables(log_file: Path, capsys: pytest.CaptureFixtu
     for heading in (
         "Which distribution fits best",
         "Spread over the groups",
-        "Fits by group (hours, 95 % Wald intervals, exact of the exponential)",
+        "Fits by group (hours, 95 % profile intervals, exact of the exponential)",
     ):
         assert heading in caught.out
     assert caught.out.count("lognormal") >= 5  # a status, a comparison and four groups

@@ -111,3 +111,15 @@ def test_durations_without_dates_show_no_window(tmp_path: Path, capsys: pytest.C
     assert "1970" not in info
     assert main(["info", str(path), "--json"]) == 0
     assert "1970" not in capsys.readouterr().out
+
+
+def test_the_interval_of_one_failure_is_that_of_the_profile_in_the_sentence_and_in_the_table(tmp_path, capsys) -> None:
+    path = tmp_path / "fans.csv"
+    path.write_text("unit,hours,failed\nf0,700,yes\n" + "".join(f"f{i},1000,no\n" for i in range(1, 32)))
+    assert main(["fit", str(path), "--families", "weibull", "--interval", "mean"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "The weibull has the mean 3,002 h (95 % profile interval 1,218-" in text
+    assert "Fits by group (hours, 95 % profile intervals)" in text
+    assert text.count("3,002 (1,218-") == 2
+    assert main(["fit", str(path), "--families", "exponential,weibull"]) == 0
+    assert "95 % profile intervals, exact of the exponential)" in capsys.readouterr().out

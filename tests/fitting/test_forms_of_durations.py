@@ -108,3 +108,28 @@ def test_groups_have_the_name_of_their_series() -> None:
     fits = rf.fit(frame["hours"], "exponential", by=frame["duration"])
     assert (fits.groups.name, fits.groups.tolist()) == ("duration", ["a", "b"])
     assert rf.fit(frame["hours"], "exponential", by=frame["duration"].to_numpy()).groups.name == "by"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["failed", "running", "failed"], r"'failed' in row 0 \(3 such in all\); give True .* observed == 'failed'"),
+        ([True, None, True], r"None in row 1 \(1 such in all\); .* leave out lives without a flag"),
+        ([1.0, 0.0, np.nan], "nan in row 2"),
+        (pd.Categorical(["yes", "no", "no"]), "'yes' in row 0"),
+    ],
+)
+def test_a_flag_that_is_none_is_named_with_its_row(flags: object, message: str) -> None:
+    with pytest.raises(rf.DataError, match=message):
+        rf.fit(HOURS, observed=flags)
+
+
+class _Polars:
+    """A table that is not one of pandas, and can become one, as those of Polars and Arrow."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        return pd.DataFrame({"duration": HOURS, "o": [True, True, False]})
+
+
+def test_a_table_that_turns_into_one_of_pandas_is_a_table() -> None:
+    assert rf.fit(_Polars(), "weibull", observed="o").lives.n_failures.tolist() == [2]

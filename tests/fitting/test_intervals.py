@@ -105,6 +105,13 @@ def test_hours_without_a_failure_have_exact_limits(level):
     assert quiet.to_frame()[["mean", "mean_low", "mean_high"]].isna().all(axis=None)
 
 
+def test_without_a_failure_the_interval_that_exists_is_named():
+    quiet = rf.fit([1000.0] * 3, observed=[False] * 3)
+    with pytest.raises(rf.ArgumentError, match="only the exponential has one: families='exponential'"):
+        quiet["weibull"].interval("mean", kind="exact")
+    assert quiet.interval("mean", kind="exact", families="exponential")["low"][0] > 0.0
+
+
 def test_wald_limits_by_hand():
     lives = samples("weibull", 5, 12, True, seed=6)
     fit = rf.fit(lives, "weibull")["weibull"]

@@ -121,7 +121,7 @@ def test_too_few_failures_are_no_evidence_for_the_exponential() -> None:
     assert found.compare()[["compared", "best_by_aicc", "best_by_p"]].to_numpy().sum() == 0
     assert found.best().isna().all()
     assert found.weights().isna().all(axis=None)
-    assert "50 with too few failures to compare" in repr(found)
+    assert "50 with too few failures or fits to compare" in repr(found)
     one = rf.fit(rf.LifeData.from_groups({"a": [5.0, 9.0], "b": [1.0, 2.0, 5.0, 8.0]}, {"a": [1, 0], "b": [1] * 4}))
     assert one["weibull"].status.tolist() == ["few", "ok"]
     assert one.describe()["shape"].loc["groups"] == 1
@@ -212,6 +212,29 @@ def test_rejected_groups_are_those_with_p_below_the_level():
     assert none[["tested", "not_computed"]].tolist() == [0, 40]
 
 
+@pytest.mark.parametrize(
+    ("lives", "families", "said"),
+    [
+        (
+            [100.0] * 50,
+            "core",
+            "Only the exponential could be fitted: mean 100 h (95 % exact interval 77.2-135). Weibull, gamma, ",
+        ),
+        ([100.0] * 50, "core", "one failure time agrees with all lives"),
+        ([0.0, *range(10, 70)], "core", "lognormal: a failure time of zero has no density under this family."),
+        (
+            [0.0] * 3,
+            "core",
+            "No distribution could be fitted. Exponential, weibull, gamma, lognormal: a failure time of",
+        ),
+        ([[0.0] * 3] * 2, "core", "No distribution could be fitted. Exponential, weibull, gamma, lognormal: a failure"),
+        ([5.0], ["weibull", "gamma"], "No distribution could be fitted: there are too few failures."),
+    ],
+)
+def test_why_there_is_nothing_to_compare(lives, families, said):
+    assert said in rf.fitting.finding(rf.fit(lives, families))
+
+
 def test_three_failures_are_too_few_to_compare():
     said = rf.fitting.finding(rf.fit(np.array([[10.0, 20.0, 30.0]]), ["exponential", "weibull"]))
     assert said.startswith("3 failures are too few to compare distributions; the exponential has the mean 20 h")
@@ -233,3 +256,22 @@ def test_three_failures_are_too_few_to_compare():
 def test_an_interval_has_its_unit(quantity, at, said) -> None:
     found = rf.fit([10.0, 20.0, 30.0, 70.0], "weibull")["weibull"].interval(quantity, at=at)
     assert found.headline.startswith(said.format(f"{found.estimate[0]:.6g}"))
+
+
+def test_the_interval_of_few_failures_is_that_of_the_profile():
+    lives = rf.LifeData.from_groups(
+        {"few": [700.0, *[1000.0] * 31], "many": range(1, 41)}, {"few": [1] + [0] * 31, "many": [1] * 40}
+    )
+    fit = rf.fit(lives, "weibull")["weibull"]
+    low, high, kinds = fit.mean_limits()
+    assert kinds.tolist() == ["profile", "Wald"]
+    profile = fit.interval("mean")
+    assert (low[0], high[0]) == (profile.low[0], profile.high[0])
+    assert (low[1], high[1]) == (fit.mean_low[1], fit.mean_high[1])
+    summary = rf.fit(lives, ["exponential", "weibull"]).summary()
+    assert np.isnan(summary["mean_low"].to_numpy()).tolist() == [False, True, False, False]
+    assert "95 % profile interval 1,218-" in rf.fitting.finding(rf.fit(lives.group("few"), "weibull"))
+    exact = rf.fit(lives, "exponential")["exponential"].mean_limits()
+    assert exact[2].tolist() == ["exact", "exact"]
+    moments = rf.fit(lives.group("many"), "weibull", method="moments")["weibull"].mean_limits()
+    assert moments[2].tolist() == ["Wald"]

@@ -64,3 +64,8 @@ def test_what_has_no_answer_is_refused() -> None:
         observed_times(rf.LifeData.from_intervals([1.0], [2.0]))
     with pytest.raises(ArgumentError, match="between 0 and 1"):
         observed_times([1.0], level=95)
+
+
+def test_times_that_agree_have_no_limits() -> None:
+    assert observed_times([100.0] * 50).headline == "Observed: mean 100 h, median 100 h; 50 lifetimes."
+    assert observed_times([0.0] * 3).headline == "Observed: mean 0 h, median 0 h; 3 lifetimes."

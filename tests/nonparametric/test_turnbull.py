@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from relfit import ArgumentError, LifeData
@@ -194,3 +195,12 @@ def test_a_mass_on_which_a_row_is_conditioned_goes_to_zero():
     found = turnbull(lives)
     assert found.converged.tolist() == [False]
     np.testing.assert_allclose(found.mass, [0.0, 1.0], atol=1e-6)
+
+
+def test_it_takes_what_a_fit_takes():
+    low, high = [0.0, 1.0, 2.0, 2.0, 7.0], [2.0, 3.0, 5.0, 6.0, np.inf]
+    expected = turnbull(LifeData.from_intervals(low, high)).mass
+    table = pd.DataFrame({"duration": low, "upper": high})
+    np.testing.assert_array_equal(turnbull(table, upper="upper").mass, expected)
+    assert turnbull(np.array([[1.0, 2.0], [2.0, 3.0]])).mass.tolist() == [0.5] * 4
+    assert turnbull([1.0, 2.0], observed=[True, False], by=["b", "a"]).groups.tolist() == ["a", "b"]

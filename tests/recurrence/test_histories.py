@@ -102,3 +102,5 @@ def test_bad_options():
     lives = make_log(lifetimes=[{"node": "1", "duration": 4.0, "observed": True}])
     with pytest.raises(DataError, match="durations without dates"):
         histories_of_log(lives)
+    with pytest.raises(DataError, match="end has 3 entries for 1 history; give one end, or one for each"):
+        EventHistories.from_groups([[5, 20]], end=[1, 2, 3])

@@ -155,7 +155,8 @@ def test_statuses():
         assert found.status.tolist() == status, model
         for values in (found.estimates, found.low, found.high, found.loglik[:, None]):
             assert np.isfinite(values[found.ok]).all(), model
-            assert np.isnan(values[~found.ok]).all(), model
+            bound = model == "hpp" and (values is found.low or values is found.high)
+            assert np.isnan(values[~found.ok]).all() != bound, model
         assert "% interval" in found.headline
         assert len(found.to_frame()) == 6
         assert found.to_dict()["status"] == status
@@ -296,3 +297,22 @@ def test_nodes_that_share_incidents_are_not_so_many_copies():
         *histories.incident[histories.group_codes() == 5],
     ]
     assert (fit_process(histories).at_once == 1.0).all()
+
+
+def test_a_trend_of_a_process_is_said_under_its_law():
+    histories = EventHistories.from_groups([np.linspace(10.0, 100.0, 40) ** 0.5], end=10.0)
+    assert fit_process(histories).headline.startswith("Under a power law, the rate of failures rises: shape ")
+    said = fit_process(histories, "log_linear").headline
+    assert said.startswith("Under a log-linear law, the rate of failures rises: growth ")
+
+
+def test_hours_without_an_event_bound_a_constant_rate():
+    quiet = fit_process(EventHistories.from_groups([[], []], end=[1000.0, 500.0]), "hpp", "all")
+    assert quiet.status.tolist() == ["no_events"]
+    assert np.isnan(quiet.estimates).all()
+    assert quiet.low.tolist() == [[0.0]]
+    np.testing.assert_allclose(quiet.high, -np.log(0.025) / 1500.0)
+    assert quiet.headline == "No event in 1,500 hours: the rate is below 0.00246 per hour (95 % interval)."
+    unwatched = fit_process(EventHistories.from_groups([[]], end=[0.0]), "hpp")
+    assert np.isnan(unwatched.high).all()
+    assert unwatched.headline.startswith("No hpp fit")

@@ -209,3 +209,11 @@ def test_names_of_any_kind() -> None:
     table = frame().rename(columns={"x": "inlet temperature", "hot": "_duration"})
     found = regression(table, "hours ~ `inlet temperature` + rack", "weibull")
     assert "inlet temperature" in found.table.index[-1] or "inlet temperature" in found.table.index[0]
+
+
+def test_names_are_offered_as_what_they_are() -> None:
+    log = simulated()
+    with pytest.raises(rf.ArgumentError, match=r"no level 'Z' to refer to; the levels are "):
+        rf.regression.regress(log, "ttf ~ rack", reference={"rack": "Z"})
+    with pytest.raises(rf.ArgumentError, match="unknown model 'exponential'; the models are cox, "):
+        rf.regression.regress(log, "ttf ~ rack", model="exponential")

@@ -160,10 +160,12 @@ class EventHistories(Result, Ragged):
         else:
             labels = groups if isinstance(groups, pd.Index) else pd.Index(list(groups), name="history")
         hours = hours_of_array("times", times).ravel()
-        first, last = (
-            np.broadcast_to(hours_of_array(name, each), (count,)).copy()
-            for name, each in (("begin", begin), ("end", end))
-        )
+        limits = hours_of_array("begin", begin), hours_of_array("end", end)
+        for name, each in zip(("begin", "end"), limits, strict=True):
+            if each.shape not in ((), (1,), (count,)):
+                what = f"{name} has {each.size} entries for {counted(count, 'history', 'histories')}"
+                raise DataError(what, remedy=f"give one {name}, or one for each history")
+        first, last = (np.broadcast_to(each, (count,)).copy() for each in limits)
         return cls(hours, where, labels, first, last, np.zeros(count, np.bool_), np.zeros(count, np.int64))
 
     @property

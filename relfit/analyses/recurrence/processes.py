@@ -55,7 +55,7 @@ class ProcessFit(Result):
         ``(t / scale)**shape`` events up to age t under ``power_law``, and Weibull gaps under ``renewal``; ``growth``
         of the log of the rate per hour.
     estimates, standard_errors, low, high : ndarray of float, shape (groups, parameters)
-        NaN unless the status is ``ok``; intervals at `level`.
+        NaN unless the status is ``ok``; intervals at `level`. Hours without an event bound the rate of ``hpp``.
     loglik : ndarray of float, shape (groups,)
     status : ndarray of object, shape (groups,)
         See `PROCESS_STATUS`.
@@ -183,10 +183,13 @@ class ProcessFit(Result):
     def headline(self) -> str:
         """The result for the group with most events."""
         if not self.ok.any():
+            if self.model == "hpp" and len(self.groups) == 1 and self.high[0, 0] < np.inf:
+                limit = f"the rate is below {self.high[0, 0]:.3g} per hour ({percent(self.level)} interval)"
+                return f"No event in {self.hours[0]:,.6g} hours: {limit}."
             return f"No {self.model} fit ({PROCESS_STATUS[str(self.status[0])] if self.status.size else 'no group'})."
         place = int(np.argmax(np.where(self.ok, self.events, -1)))
         name = "" if len(self.groups) == 1 else f" of {label_text(self.groups[place])}"
-        i, neutral = {"log_linear": (1, 0.0)}.get(self.model, (0, 1.0))
+        i, neutral, law = {"log_linear": (1, 0.0, "log-linear law")}.get(self.model, (0, 1.0, "power law"))
         value, low, high = (float(v[place, i]) for v in (self.estimates, self.low, self.high))
         limits = f"{value:.3g} ({percent(self.level)} interval {low:.3g} to {high:.3g}"
         if self.model == "hpp":
@@ -195,7 +198,8 @@ class ProcessFit(Result):
             way = "wear out" if low > 1.0 else "fail less as they go on" if high < 1.0 else "show no ageing"
             return f"Between failures, systems{name} {way}: shape {limits})."
         way = "rises" if low > neutral else "falls" if high < neutral else "shows no clear trend"
-        return f"The rate of failures{name} {way}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
+        what = f"Under a {law}, the rate of failures{name} {way}"
+        return f"{what}: {self.parameters[i]} {limits}; {neutral:.0f} is constant)."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: its keys, counts, hours, status, parameters (of hours), log-likelihood and AIC."""
@@ -266,14 +270,16 @@ def fit_process(
         out[rows[part.converged]] = values[part.converged]
         return out
 
-    shared = histories.at_once(codes, len(groups))
+    shared, watched = histories.at_once(codes, len(groups)), per_group(histories.length, codes, len(groups))
     vague = (histories.left_open & (histories.opening == 0)).astype(np.float64)
     with np.errstate(invalid="ignore"):  # NaN of a group without a history
         running = per_group(vague, codes, len(groups)) / np.diff(copies.offsets)
     estimates, root = spread(part.estimates), np.sqrt(shared)[:, None]
     low, high = (_wider(estimates, spread(limit), root, model) for limit in (part.low, part.high))
+    quiet = (status == "no_events") & (watched > 0.0) & (model == "hpp")  # hours without an event still bound the rate
+    low[quiet], high[quiet] = 0.0, poisson_interval(0, level)[1] / watched[quiet, None]
     fitted = estimates, root * spread(part.errors), low, high, spread(part.loglik), status
-    counts = np.diff(copies.offsets), copies.events, per_group(histories.length, codes, len(groups)), level
+    counts = np.diff(copies.offsets), copies.events, watched, level
     further = shared, running, shared[:, None, None] * spread(part.covariance)
     return ProcessFit(model, groups, MODELS[model], *fitted, *counts, histories.notes, *further)
 

@@ -28,11 +28,11 @@ _SIDES = re.compile(r"~(?=(?:[^`]*`[^`]*`)*[^`]*$)")  # outside backticks
 _DEPENDENT = 1e-9
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, known: Iterable[str], noun: str = "columns") -> str:
     """What to do about a name that is not there: the nearest one, and all of them."""
     names = list(known)
     near = get_close_matches(name, names, n=1) or get_close_matches(name.lower(), names, n=1)
-    listed = f"the columns are {', '.join(names)}" if names else "the log has none"
+    listed = f"the {noun} are {', '.join(names)}" if names else "the log has none"
     return f"did you mean {near[0]!r}? {listed}" if near else listed
 
 
@@ -106,7 +106,7 @@ def _column(values: pd.Series, coded: bool, reference: object) -> pd.Series:
         first = [level for level in levels if str(level) == str(reference)]
         if not first:
             shown = [str(level) for level in levels[:20]]
-            remedy = suggestion(str(reference), shown)
+            remedy = suggestion(str(reference), shown, "levels")
             raise ArgumentError(f"{values.name!r} has no level {reference!r} to refer to", remedy=remedy)
         levels = [*first, *(level for level in levels if level is not first[0])]
     return values.astype(object).astype(pd.CategoricalDtype(pd.Index(levels, dtype=object)))

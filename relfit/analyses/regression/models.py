@@ -128,7 +128,7 @@ def regression(
     counted = left == _COUNTS
     model = model or (COUNT_MODEL if counted else "cox")
     if model not in MODELS:
-        raise ArgumentError(f"unknown model {model!r}", remedy=design.suggestion(str(model), MODELS))
+        raise ArgumentError(f"unknown model {model!r}", remedy=design.suggestion(str(model), MODELS, "models"))
     if counted != (model == COUNT_MODEL):
         remedy = f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}"
         raise ArgumentError(f"the {model} model is not one of {'counts' if counted else 'times'}", remedy=remedy)

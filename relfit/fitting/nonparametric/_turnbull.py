@@ -17,6 +17,7 @@ from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative, first_below, places
 from relfit.base.text import count
 from relfit.fitting.nonparametric.curves import Grouped, times_per_group
+from relfit.fitting.nonparametric.samples import lives_of
 from relfit.log.lifedata import LifeData
 
 # kinds of ends, in their order at one time: an end that excludes the time, a start that includes it, an end that
@@ -131,7 +132,15 @@ class TurnbullEstimate(Grouped):
         return np.where(beyond < 1e-12, 0.0, beyond)
 
 
-def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
+def turnbull(
+    data: object,
+    tolerance: float = 1e-9,
+    *,
+    observed: npt.ArrayLike | None = None,
+    entry: npt.ArrayLike | None = None,
+    by: npt.ArrayLike | None = None,
+    **columns: str,
+) -> TurnbullEstimate:
     """Nonparametric maximum-likelihood estimate from durations observed exactly, in intervals, censored and truncated.
 
     An interval is ``(durations, upper]``; left truncation means a duration longer than ``entry``, right truncation one
@@ -143,7 +152,8 @@ def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
 
     Parameters
     ----------
-    data : LifeData
+    data, observed, entry, by, **columns
+        As for `relfit.fit`; ``upper="COLUMN"`` names the later ends of intervals in a table.
     tolerance : float
         Largest violation of the conditions for a maximum that counts as converged.
 
@@ -172,6 +182,7 @@ def turnbull(data: LifeData, tolerance: float = 1e-9) -> TurnbullEstimate:
     """
     if not tolerance > 0.0:
         raise ArgumentError(f"tolerance {tolerance} is not above zero")
+    data = lives_of(data, observed, entry, by, **columns)
     groups = data.n_groups
     ends = _coded(data)
     start, stop = _innermost(ends)

@@ -58,7 +58,7 @@ class ObservedTimes(Result):
         if not ended:
             return f"Observed: {count(times, one, many)}, none of which ended."
         mean = _with_limits(self.mean[0], self.mean_low[0], self.mean_high[0])
-        mean += "" if np.isfinite(self.mean_low[0]) else " (too few for an interval)"
+        mean += "" if ended > 2 else " (too few for an interval)"
         parts = [f"mean {mean}" if times == ended else f"{mean} per {_ENDED.get(self.measure, 'failure')}"]
         if np.isfinite(self.median[0]):
             parts.append(f"median {_with_limits(self.median[0], self.median_low[0], self.median_high[0])}")
@@ -73,9 +73,9 @@ class ObservedTimes(Result):
 
 
 def _with_limits(value: float, low: float, high: float) -> str:
-    """A time in hours and its interval; an end that is not known is left out."""
+    """A time in hours and its interval; an end that is not known is left out, and both where all times agree."""
     text = f"{number(value)} h"
-    if np.isnan(low):
+    if np.isnan(low) or (low == value and high in (value, np.inf)):
         return text
     return interval(text, number(low), number(high)) if np.isfinite(high) else f"{text} (above {number(low)})"
 

@@ -37,6 +37,7 @@ def lives_of(
     beside = {
         name: value for name, value in (("observed", observed), ("entry", entry), ("by", by)) if value is not None
     }
+    data = data.to_pandas() if hasattr(data, "to_pandas") else data  # of Polars and Arrow
     if isinstance(data, (pd.DataFrame, Mapping)):
         return _of_table(data, beside, columns)
     if columns:
