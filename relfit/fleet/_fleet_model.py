@@ -19,6 +19,7 @@ from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.job_shares import ANY, Lately
 from relfit.fleet.now import NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
+from relfit.fleet.rates_by_attribute import attributes_of, shrunk_to_values
 from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.log.durations import Rules
@@ -132,6 +133,9 @@ def _model(
         earlier, scopes_until = scopes_of(until, joined(until))
     standing = standing_of(until, scopes_until["node"], earlier.watched, places.nodes)
     if not (now and part.window.hours > 0.0):
+        if part.question is None:
+            attributes = attributes_of(part, places.nodes)
+            fits["node"] = shrunk_to_values(fits["node"], scopes["node"], attributes, rates["node"].rate)
         return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level)
     series = {
         name: {

@@ -13,6 +13,7 @@ from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.incident_scopes import Places, ScopeIncidents
 from relfit.fleet.prediction import DiscountedLevels, Multiples, Prediction, TimeSteps, levels_of, mix, multiples_now
+from relfit.fleet.rates_by_attribute import attributes_of, multiples_by_attribute
 from relfit.fleet.scope_rates import ScopeRates
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
@@ -146,13 +147,16 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
     longer = TimeSteps.of(log.window.start, log.window.end, width)
     members = [np.flatnonzero(system == code) for code in range(system.max(initial=-1) + 1)]
     most, multiples = max(map(len, members), default=1), []
+    attributes = attributes_of(log, watched.groups)
     placed = ~watched.groups.get_level_values(1).astype(str).str.startswith(NOT_SEEN)
     for mine in members:  # systems, not nodes
         place = np.full(watched.n_groups, -1, np.int64)
         place[mine] = np.arange(mine.size)
         counts = longer.counts(at, place[node], mine.size, part)
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
-        multiples.append(multiples_now(counts, hours, longer.days, most, np.asarray(placed)[mine]))
+        usual = multiples_by_attribute([code[mine] for code in attributes], counts, hours, longer.days)
+        own = multiples_now(counts, hours * usual[:, None], longer.days, most, np.asarray(placed)[mine])
+        multiples.append(own.times(usual))
     if not multiples:
         return Multiples.same(len(places.nodes))
     where = np.append(np.argsort(np.concatenate(members)), -1)

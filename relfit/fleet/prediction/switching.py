@@ -81,6 +81,10 @@ class Multiples:
         cell, row = at.astype(np.int64), np.arange(at.size)
         return np.asarray(1.0 - self._below[row, cell] - (at - cell) * self.weight[row, cell])
 
+    def times(self, factor: FloatArray) -> Multiples:
+        """The multiples of each part times a factor."""
+        return Multiples(self.value, _moved(self.weight, np.log(factor) / np.log(self.value[1] / self.value[0])))
+
     def take(self, rows: IntArray) -> Multiples:
         """The multiples of some parts; exactly one for -1."""
         weight = self.weight[rows]
