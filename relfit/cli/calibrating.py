@@ -16,10 +16,11 @@ from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from relfit.fleet.calibration.parameter_values import Duration
 
 _ENDINGS = (".toml", ".json")
-_LEFT_OUT = ", without causes, for which the format has no place"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
 
 
@@ -155,7 +156,7 @@ def calibrate(
         output.print_json(parameters.to_dict(), unit=None)
         return
     lines = _about(parameters, log) if details else _in_short(parameters, log)
-    left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
+    left_out = "" if log is None else _left_out(log.events)
     exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
     output.print_lines([*lines, *output.told(out), *exports])
 
@@ -171,6 +172,16 @@ def _log_to_export(
     if period is not None and period.start is not None and period.name != "all":
         return log.between(period.start, period.end)
     return log
+
+
+def _left_out(events: pd.DataFrame) -> str:
+    """What a trace of these events has no place for; empty for nothing."""
+    from relfit.log.outages import of_whole_system
+
+    nowhere = int((events["node"].isna() & ~of_whole_system(events)).sum())
+    lost = [] if events["cause"].isna().all() else ["causes"]
+    lost += [f"{count(nowhere, 'record')} of groups without a node"] if nowhere else []
+    return f", without {' and '.join(lost)}, for which the format has no place" if lost else ""
 
 
 def _value(name: str, text: str) -> float | str | bool:
