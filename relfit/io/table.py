@@ -39,6 +39,7 @@ _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the 
 _LONGEST_WORD = 40
 _TO_COME = 0.05  # share of outages that end in the future, above which the unit of their durations is wrong
 _RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
+_MOST_UNLISTED = 0.05  # share of the rows that are of nodes the list lacks, from which it does not fit the log
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -223,7 +224,13 @@ def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Ser
     """The node and system of each row, as a list of nodes has them, and notes on names."""
     mapping = columns.mapping
     node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
-    return (node, system, differing_in_case(node)) if nodes is None else nodes.names_of(node, system, columns)
+    if nodes is None:
+        return node, system, differing_in_case(node)
+    node, system, told = nodes.names_of(node, system, columns)
+    unlisted = (node.notna() & ~node.isin(nodes.columns.category("node"))).to_numpy()
+    if unlisted.sum() < _MOST_UNLISTED * unlisted.size:  # of more, the list is not that of this log: an error later
+        columns.rejections.reject(unlisted, "node not in the list of nodes", columns.named("node"))
+    return node, system, told
 
 
 def _reject_repeated(
