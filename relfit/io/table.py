@@ -39,6 +39,7 @@ _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the 
 _LONGEST_WORD = 40
 _TO_COME = 0.05  # share of outages that end in the future, above which the unit of their durations is wrong
 _RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
+_OF_RATES = {"hours", "expected", "rate_by_covariates"}  # columns of `relfit.regression.CountFit.node_rates`
 _MOST_UNLISTED = 0.05  # share of the rows that are of nodes the list lacks, from which it does not fit the log
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
@@ -98,6 +99,12 @@ def _read(
         if "state" in columns:
             return _transitions(columns, content, strict, folder)
         return _events(columns, content, strict, folder)
+    if _OF_RATES.issubset(table.header):
+        raise content.error(
+            "these are rates of nodes, which relfit regress --rates wrote, and their hours are no lives",
+            "give the log itself; in Python, rf.System(rf.families.Exponential(table['rate'] / 8766)) is a system of them",
+            line=1,
+        )
     if "duration" in columns:
         return _durations(columns, content, strict)
     raise content.error(
