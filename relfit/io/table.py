@@ -27,7 +27,7 @@ from relfit.io.parsing.times import check_zone
 from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
-from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
+from relfit.io.table_mapping import OF_INTERVALS, SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.unit_lives import columns_of_units, lives_of_units
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
@@ -107,6 +107,8 @@ def _read(
         )
     if "duration" in columns:
         return _durations(columns, content, strict)
+    if {"lower", "upper"}.issubset(table.header):
+        raise content.error("a unit failed between lower and upper", OF_INTERVALS, line=1)
     raise content.error(
         "no column is recognized as the time of a failure or as a duration",
         Remedy(
