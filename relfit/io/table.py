@@ -102,7 +102,7 @@ def _read(
     if _OF_RATES.issubset(table.header):
         raise content.error(
             "these are rates of nodes, which relfit regress --rates wrote, and their hours are no lives",
-            "give the log itself; in Python, rf.System(rf.families.Exponential(table['rate'] / 8766)) is a system of them",
+            "give the log itself; in Python, rf.System(rf.families.Exponential(table['rate'] / 8766)) has them",
             line=1,
         )
     if "duration" in columns:

@@ -100,7 +100,7 @@ def test_rows_of_few_unlisted_nodes_are_rejected(tmp_path: Path) -> None:
     failures = "".join(["CI Name,start\n", *rows, "ghost,2024-01-29\n"])
     log = _log(tmp_path, failures=failures)
     assert len(log) == 28
-    assert log.rejected[["line", "column", "reason"]].values.tolist() == [
+    assert log.rejected[["line", "column", "reason"]].to_numpy().tolist() == [
         [30, "CI Name", "node not in the list of nodes"],
     ]
     with pytest.raises(rf.ReadError, match="node not in the list of nodes"):
