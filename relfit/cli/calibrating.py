@@ -155,7 +155,7 @@ def calibrate(
     if json:
         output.print_json(parameters.to_dict(), unit=None)
         return
-    lines = _about(parameters, log) if details else _in_short(parameters, log)
+    lines = _about(parameters, log) if details else _in_short(parameters, log, out is not None)
     left_out = "" if log is None else _left_out(log.events)
     exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
     output.print_lines([*lines, *output.told(out), *exports])
@@ -224,7 +224,7 @@ def _how_often(mean: Duration) -> str:
     if mean.events != 1 or mean.low is None:
         return f"every {duration(mean.value)}"
     if mean.high is None or unbounded(np.asarray(mean.value), np.asarray(mean.high)):
-        return f"once in the log (every {duration(mean.low)} or less often)"
+        return f"once in the log (the mean is above {duration(mean.low)})"
     ends = interval_ends(duration(mean.low, mean.value), duration(mean.high, mean.value))
     return f"once in the log (every {ends})"
 
@@ -235,7 +235,7 @@ def _period(parameters: rf.Parameters) -> list[str]:
     return [] if period is None or period.finding is None else [period.finding]
 
 
-def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
+def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None, written: bool) -> list[str]:
     """What was estimated in a sentence or two, and what planners assume and the log contradicts."""
     lines = [*_period(parameters), _summary(parameters)]
     if log is not None and log.question is not None:
@@ -244,7 +244,7 @@ def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]
         lines.append("What contradicts the assumptions of planners:")
         lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
     values = count(len(parameters.to_frame()), "value")
-    return [*lines, f"--details shows {values} with intervals; --out FILE.toml writes them."]
+    return [*lines, f"--details shows {values} with intervals{'' if written else '; --out FILE.toml writes them'}."]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:

@@ -211,13 +211,11 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
 def _without_start(columns: Columns, start: pd.Series) -> list[str]:
     """A note on rows without a failure, where a table of failures may hold units that did not fail."""
     empty = columns.empty("start") & start.isna().to_numpy()
-    if not empty.any():
+    if not empty.any() or "end" in columns or "duration" in columns:  # a log of outages: rejected rows, no more
         return []
     name = columns.names["start"]
     rows = count(int(empty.sum()), "row has", "rows have")
-    return [
-        f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME (docs/lives.md)"
-    ]
+    return [f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME"]
 
 
 def _scopes(columns: Columns) -> pd.Series:
