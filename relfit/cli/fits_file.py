@@ -34,9 +34,9 @@ class FileOfFits:
         """Which nodes were left out, if any."""
         if not self.lost:
             return []
-        shown = ", ".join(self.lost[:_MOST_NAMED]) + (", ..." if len(self.lost) > _MOST_NAMED else "")
+        shown = ", ".join(self.lost[:_MOST_NAMED]) + (", ..." if len(self.lost) > _MOST_NAMED else ".")
         what = "node has no estimate and is" if len(self.lost) == 1 else "nodes have no estimate and are"
-        return [f"{len(self.lost)} {what} left out, as are nodes that never failed: {shown}."]
+        return [f"{len(self.lost)} {what} left out, as are nodes that never failed: {shown}"]
 
     def node_sources(self, components: object, groups: object) -> list[Any]:
         """Always an error: only the fits themselves, out of a log, give intervals."""
