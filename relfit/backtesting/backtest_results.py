@@ -207,13 +207,13 @@ class Backtest(Result):
     def _forecasts(self) -> list[str]:
         rows = self.of("forecasts")
         out = [
-            f"{words.whole_days(row['horizon'])}: {words.against_counting(row)}; {percent(row['held'])} held, bias "
-            f"{words.signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
+            f"{words.whole_days(row['horizon'])}: {words.against_counting(row)}; intervals covered "
+            f"{percent(row['held'])}, bias {words.signed_bias(row['bias'], row['bias_low'], row['bias_high'])}."
             for row in rows.iloc[1:].to_dict("records")
         ]
         parts = [(name, self.of("forecasts", kind)) for kind, name in (("cause", "cause"), ("rack", self.group))]
         texts = [
-            f"by {kind} {words.against_counting(part.iloc[0])} ({percent(part['held'].iloc[0])} held)"
+            f"by {kind} {words.against_counting(part.iloc[0])} (intervals covered {percent(part['held'].iloc[0])})"
             for kind, part in parts
             if len(part)
         ]

@@ -16,10 +16,11 @@ from relfit.cli import output
 from relfit.cli.progress import ProgressSteps
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from relfit.fleet.calibration.parameter_values import Duration
 
 _ENDINGS = (".toml", ".json")
-_LEFT_OUT = ", without causes, for which the format has no place"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
 
 
@@ -139,8 +140,8 @@ def calibrate(
         output.print_json(parameters.to_dict(), unit=None)
         return
     about = [] if parameters.period is None or parameters.period.finding is None else [parameters.period.finding]
-    lines = _about(parameters, log) if details else _in_short(parameters, log)
-    left_out = "" if log is None or log.events["cause"].isna().all() else _LEFT_OUT
+    lines = _about(parameters, log) if details else _in_short(parameters, log, out is not None)
+    left_out = "" if log is None else _left_out(log.events)
     exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
     output.print_lines([*about, _summary(parameters), *lines, *output.told(out), *exports])
 
@@ -156,6 +157,16 @@ def _log_to_export(
     if period is not None and period.start is not None and period.name != "all":
         return log.between(period.start, period.end)
     return log
+
+
+def _left_out(events: pd.DataFrame) -> str:
+    """What a trace of these events has no place for; empty for nothing."""
+    from relfit.log.outages import of_whole_system
+
+    nowhere = int((events["node"].isna() & ~of_whole_system(events)).sum())
+    lost = [] if events["cause"].isna().all() else ["causes"]
+    lost += [f"{count(nowhere, 'record')} of groups without a node"] if nowhere else []
+    return f", without {' and '.join(lost)}, for which the format has no place" if lost else ""
 
 
 def _value(name: str, text: str) -> float | str | bool:
@@ -198,19 +209,19 @@ def _how_often(mean: Duration) -> str:
     if mean.events != 1 or mean.low is None:
         return f"every {duration(mean.value)}"
     if mean.high is None or unbounded(np.asarray(mean.value), np.asarray(mean.high)):
-        return f"once in the log (every {duration(mean.low)} or less often)"
+        return f"once in the log (the mean is above {duration(mean.low)})"
     ends = interval_ends(duration(mean.low, mean.value), duration(mean.high, mean.value))
     return f"once in the log (every {ends})"
 
 
-def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:
+def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None, written: bool) -> list[str]:
     """What is open, and what planners assume and the log contradicts."""
     lines = [] if log is None or log.question is None else [log.question[:1].upper() + log.question[1:]]
     if parameters.warnings:
         lines.append("What contradicts the assumptions of planners:")
         lines += [f"- {text.partition(' (')[0].partition(';')[0].rstrip('.')}." for text in parameters.warnings]
     values = count(len(parameters.to_frame()), "value")
-    return [*lines, f"--details shows {values} with intervals; --out FILE.toml writes them."]
+    return [*lines, f"--details shows {values} with intervals{'' if written else '; --out FILE.toml writes them'}."]
 
 
 def _about(parameters: rf.Parameters, log: rf.FailureLog | None) -> list[str]:

@@ -155,11 +155,13 @@ def fit(
         return
     left_out = ", ".join(f"{name} {number}" for name, number in times.to_dict()["left_out"].items() if number)
     statuses = [f"{family}: {_counted(fits[family].status)}" for family in families]
+    joined = not of_repairs and log.lifetimes is None and per != "node" and per in log.population
+    one_machine = f", each {per} as one machine" if joined else ""
     several, nothing = len(fits) > 1, not any(fits[family].ok.any() for family in families)
     by_group = (
         _by_group(fits, all_tested, f"Fits by group (hours, {100 * level:g} % ") if details or not several else []
     )
-    lines = [chosen.headline, *_observed_together(times, level), rf.fitting.finding(fits, tested)]
+    lines = [chosen.headline, *_observed_together(times, level, one_machine), rf.fitting.finding(fits, tested)]
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
@@ -219,13 +221,13 @@ def _fit_in_parts(
     output.print_lines([*lines, "", "Nodes by status of their fit", *table])
 
 
-def _observed_together(times: rf.LifeData, level: float) -> list[str]:
+def _observed_together(times: rf.LifeData, level: float, one_machine: str) -> list[str]:
     """The mean and median of all times, whatever group they are of; where they share hours, what has them."""
     if times.shared and times.n_groups > 1:
         together = "--per all (lifetimes) or --per system (events) has their times to failure together"
         return [f"The {times.n_groups:,} groups share the same hours; {together}."]
     observed = rf.nonparametric.observed_times(times.pooled(), level)
-    together = f", all {times.n_groups:,} groups together" if times.n_groups > 1 else ""
+    together = one_machine + (f", all {times.n_groups:,} groups together" if times.n_groups > 1 else "")
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]
 
 

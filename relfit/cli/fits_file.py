@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,11 +15,34 @@ from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.writing import unguarded
 from relfit.fitting.families import FAMILIES, family_named
 from relfit.system import System
-from relfit.system.builders import family_code, system_of_estimates
+from relfit.system.builders import family_code, positions_of, system_of_estimates
 
 _ENDINGS = (".csv", ".json", ".parquet")
+_MOST_NAMED = 3  # nodes without an estimate
 _FIRST = ("family", "status")
 _NUMBERS = {n for family in FAMILIES.values() for n in family.parameter_names()} | {"aic", "aicc", "bic", "loglik"}
+
+
+@dataclass(frozen=True)
+class FileOfFits:
+    """The origin of a system out of a file of fits: no draws, and the nodes that were left out, without an estimate."""
+
+    lost: tuple[str, ...]
+
+    @property
+    def notes(self) -> list[str]:
+        """Which nodes were left out, if any."""
+        if not self.lost:
+            return []
+        shown = ", ".join(self.lost[:_MOST_NAMED]) + (", ..." if len(self.lost) > _MOST_NAMED else ".")
+        what = "node has no estimate and is" if len(self.lost) == 1 else "nodes have no estimate and are"
+        return [f"{len(self.lost)} {what} left out, as are nodes that never failed: {shown}"]
+
+    def node_sources(self, components: object, groups: object) -> list[Any]:
+        """Always an error: only the fits themselves, out of a log, give intervals."""
+        raise ArgumentError(
+            "of a file of fits only the estimates are used, not their uncertainty", remedy="give the log itself"
+        )
 
 
 def is_fits_file(path: str | Path) -> bool:
@@ -135,7 +160,9 @@ def system_from_file(
         estimates[name] = np.full((len(groups), len(FAMILIES[name].parameter_names())), np.nan)
         estimates[name][of_group[mine]] = _parameters(table, name, rows[mine], place)
     remedy = "use --missing drop to leave them out, or give the log itself"
-    return system_of_estimates(groups, nodes, ages, estimates, kind, missing, remedy)
+    sources, names = positions_of(groups, nodes)
+    origin = FileOfFits(tuple(str(name) for name in names[kind[sources] < 0]))
+    return system_of_estimates(groups, nodes, ages, estimates, kind, missing, remedy, origin=origin)
 
 
 def _parameters(table: pd.DataFrame, name: str, rows: IntArray, place: Path) -> FloatArray:

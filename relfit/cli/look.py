@@ -107,7 +107,8 @@ def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str
     lines = [f"rows      {read} = {used} + {rejected}"]
     rejections = log.rejections()
     for reason, number, first in rejections.head(most).itertuples():
-        lines.append(f"          {number:,} rejected: {reason} (first in line {first})")
+        what = reason.replace("... ", "a text ", 1) if reason.startswith("... ") else reason
+        lines.append(f"          {number:,} rejected: {what} (first in line {first})")
     if len(rejections) > most:
         lines.append(f"          and {len(rejections) - most} further reasons; see --json")
     return lines

@@ -135,6 +135,8 @@ def choice(option: str, value: str, known: tuple[str, ...]) -> str:
 
 def place(text: str) -> Path:
     """A file or a folder; a name that ends in a slash is a folder, which is made where its parent is there."""
+    if not text.strip():
+        raise ArgumentError("an empty text names no file or folder")
     path = Path(text)
     if text.endswith(("/", "\\")) and not path.exists():
         with suppress(OSError, ValueError):  # the checks of a command say what is wrong with the place

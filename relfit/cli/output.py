@@ -66,6 +66,8 @@ def check_destination(path: Path | None, endings: Sequence[str] = TABLE_ENDINGS,
     """Reject, before any work, a file of another ending, or one that could not be written."""
     if path is None:
         return
+    if not path.name:
+        raise ArgumentError("--out names no file", remedy="the ending of a name is the format")
     if path.suffix.lower() not in endings:
         remedy = f"the ending names the format{', or name a folder that exists or ends in /' if folder else ''}"
         raise ArgumentError(f"--out {path} does not end in {' or '.join(endings)}", remedy=remedy)

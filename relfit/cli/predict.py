@@ -57,7 +57,8 @@ class FleetOptions:
 
         ages = self._ages()
         if is_fits_file(reading.log):
-            return self._of_fits(reading, names, ages, steps), None, []
+            of_file = self._of_fits(reading, names, ages, steps)
+            return of_file, None, of_file.origin.notes
         families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
         if names is None and len(log.systems) > 1:
@@ -325,7 +326,10 @@ def _taken(chosen: rf.System, best: bool) -> str:
     names = [str(name) for name in chosen.names]
     if len(names) == 1:
         return f"This is {names[0]}."
-    return f"These are {','.join(names) if best else f'{names[0]} to {names[-1]}'}."
+    if best:
+        return f"These are {','.join(names)}."
+    others = f"the first {len(names)} of the others, " if getattr(chosen.origin, "lost", ()) else ""
+    return f"These are {others}{names[0]} to {names[-1]}."
 
 
 def _reason_of_order(chosen: rf.System) -> list[str]:

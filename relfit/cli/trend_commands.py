@@ -270,7 +270,7 @@ def _availability(answers: Answers, study: rf.Study) -> None:
         answer.text = system.headline if few else f"{system.headline} {over.headline}"
         frame = system.to_frame()
         answer.tables = {"availability": frame, "availability_over_time": over.to_frame()}
-        names = ["nodes", "failures", "mtbf", "mttr", "operational", "low", "high", "status"]
+        names = ["nodes", "failures", "mtbf_outage", "mttr_outage", "operational", "low", "high", "status"]
         answer.shown = {"availability": frame[[frame.columns[0], *names]]}
         answer.document = lambda: {**system.to_dict(), "over_time": over.to_dict()}
         answer.figures = [("availability", partial(rf.plot, over))]

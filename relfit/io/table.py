@@ -27,7 +27,7 @@ from relfit.io.parsing.times import check_zone
 from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
-from relfit.io.table_mapping import SINGLE_NAMES, TableMapping, mapping_of
+from relfit.io.table_mapping import OF_INTERVALS, SINGLE_NAMES, TableMapping, mapping_of
 from relfit.io.unit_lives import columns_of_units, lives_of_units
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
@@ -39,6 +39,8 @@ _LATEST_HOUR = 2_454_000.0  # hours from 1970 to the year 2250, well within the 
 _LONGEST_WORD = 40
 _TO_COME = 0.05  # share of outages that end in the future, above which the unit of their durations is wrong
 _RUNS_OR_NOT = "says neither that the unit still runs (running, true, 1) nor that it does not (false, no, 0)"
+_OF_RATES = {"hours", "expected", "rate_by_covariates"}  # columns of `relfit.regression.CountFit.node_rates`
+_MOST_UNLISTED = 0.05  # share of the rows that are of nodes the list lacks, from which it does not fit the log
 _MOST_CALM = 0.5  # share of rows that are not failures; with more, a table is no list of failures
 
 
@@ -97,8 +99,16 @@ def _read(
         if "state" in columns:
             return _transitions(columns, content, strict, folder)
         return _events(columns, content, strict, folder)
+    if _OF_RATES.issubset(table.header):
+        raise content.error(
+            "these are rates of nodes, which relfit regress --rates wrote, and their hours are no lives",
+            "give the log itself; in Python, rf.System(rf.families.Exponential(table['rate'] / 8766)) has them",
+            line=1,
+        )
     if "duration" in columns:
         return _durations(columns, content, strict)
+    if {"lower", "upper"}.issubset(table.header):
+        raise content.error("a unit failed between lower and upper", OF_INTERVALS, line=1)
     raise content.error(
         "no column is recognized as the time of a failure or as a duration",
         Remedy(
@@ -201,13 +211,11 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
 def _without_start(columns: Columns, start: pd.Series) -> list[str]:
     """A note on rows without a failure, where a table of failures may hold units that did not fail."""
     empty = columns.empty("start") & start.isna().to_numpy()
-    if not empty.any():
+    if not empty.any() or "end" in columns or "duration" in columns:  # a log of outages: rejected rows, no more
         return []
     name = columns.names["start"]
     rows = count(int(empty.sum()), "row has", "rows have")
-    return [
-        f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME (docs/lives.md)"
-    ]
+    return [f"{rows} no {name!r}; if such a unit still runs, say when it entered: --column entered=NAME"]
 
 
 def _scopes(columns: Columns) -> pd.Series:
@@ -223,7 +231,13 @@ def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Ser
     """The node and system of each row, as a list of nodes has them, and notes on names."""
     mapping = columns.mapping
     node, system = columns.category("node", mapping.node_name), columns.category("system", mapping.system_name)
-    return (node, system, differing_in_case(node)) if nodes is None else nodes.names_of(node, system, columns)
+    if nodes is None:
+        return node, system, differing_in_case(node)
+    node, system, told = nodes.names_of(node, system, columns)
+    unlisted = (node.notna() & ~node.isin(nodes.columns.category("node"))).to_numpy()
+    if unlisted.sum() < _MOST_UNLISTED * unlisted.size:  # of more, the list is not that of this log: an error later
+        columns.rejections.reject(unlisted, "node not in the list of nodes", columns.named("node"))
+    return node, system, told
 
 
 def _reject_repeated(

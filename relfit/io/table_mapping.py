@@ -55,6 +55,7 @@ _AMBIGUOUS = {
 _LIVES = re.compile("(ttf|life|lifetime|time_to_failure|hours)(_.*)?")
 _DECIMAL = re.compile(r"-?\d+(,\d+)?|-?[1-9]\d{0,2}(\.\d{3})+,\d+")
 _LOOKED_AT = 1000  # rows
+OF_INTERVALS = "only Python reads intervals: rf.LifeData.from_intervals(table['lower'], table['upper'])"
 _REMEDIES = {"int": "give a whole number, as 128", "bool": "give true or false", "literal": "give one of these"}
 
 
@@ -160,6 +161,7 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
         if first["type"] == "extra_forbidden":
             near = get_close_matches(name, TableMapping.model_fields, n=1)
             remedy = f"did you mean {near[0]}?" if near else f"use {', '.join(TableMapping.model_fields)}"
+            remedy = OF_INTERVALS if name in ("lower", "upper") else remedy
             raise ArgumentError(f"unknown option {name!r} for a table", path=place, remedy=remedy) from None
         columns = (*COMMON_NAMES, "rack", "running", "entered", "left")
         of_column = "give the name of a column" if name in columns else "give text"

@@ -240,7 +240,7 @@ def _packed(
         at_once = observed & (entry >= duration)  # a failure at the first instant was watched for less than a tick
         entry = np.where(at_once, np.nextafter(duration, 0.0), entry)
     if outages.without_group.size:
-        notes = (*notes, f"{outages.without_group.size} events without a value to group by are not in any group")
+        notes = (*notes, f"events without a value to group by, which are in no group: {outages.without_group.size}")
     lives = LifeData(
         duration,
         observed,

@@ -418,11 +418,13 @@ class FailureLog(Tables):
         return self.events
 
     def __repr__(self) -> str:
-        of = f"{count(len(self.events), 'event')} of {count(len(self.population), 'node')}"
+        records = count(len(self.events), "event") if self.lifetimes is None else count(len(self.lifetimes), "lifetime")
+        of = f"{records} of {count(len(self.population), 'node')}"
+        dates = f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} {self.source.timezone}"
         omissions = self.source.omissions
         return (
             f"FailureLog ({self.source.format}): {of} in {count(len(self.systems), 'system')}, "
-            f"{self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d} {self.source.timezone}; "
+            f"{'without dates' if self.undated else dates}; "
             f"{count(self.source.rows_read, 'row')} read, "
             f"{', '.join([f'{self.source.rows_kept:,} kept', f'{len(self.rejected):,} rejected', *omissions])}"
         )

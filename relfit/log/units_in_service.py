@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 EVERY_ONE_RUNS = "every unit without a failure counts as running; --column running=NAME names the flag of those that do"
 
-_AS_LIVES = "A table with one row per unit (entered, left, failed) has their lives: docs/lives.md"
+_AS_LIVES = "A table with one row per unit (entered, left, failed) has their lives"
 _FEWEST_LEFT, _MOST_LEFT = 10, 0.9  # nodes that failed, and the share of them that left then
 _AT_ONCE = pd.Timedelta("2D")  # from a failure to the date in the list of nodes
 

@@ -15,6 +15,7 @@ import scipy.stats
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, DataError
+from relfit.cli.calibrating import _left_out
 from relfit.fitting.families import FAMILIES, family_named
 from relfit.fleet.calibration import FittedFamily, Parameters, scipy_distribution, to_airesim, to_batsim, to_fta
 from relfit.fleet.calibration.exports import AIRESIM_KEYS, SCIPY_FAMILIES, batsim_values
@@ -224,7 +225,7 @@ def outages(log: rf.FailureLog) -> pd.DataFrame:
 
 def test_a_log_comes_back_from_a_trace(tmp_path: Path) -> None:
     log = rf.datasets.load("white")
-    log = log.where(rack=["frame01", "frame02"])
+    log = log.where(rack=["frame01", "frame02"]).where(scope="node")
     again = rf.read(to_fta(log, tmp_path / "trace"))
     before, after = outages(log), outages(again)
     before["end"] = before["end"].fillna(before["start"])
@@ -268,6 +269,34 @@ def test_overlapping_outages_of_a_trace_are_one(tmp_path: Path) -> None:
     assert found == [("a", 20.0), ("b", 0.0)]
     assert again.n_nodes == 3
     assert (again.population.set_index("node").loc["b", "entered"] - again.window.start) == pd.Timedelta(hours=5)
+
+
+def test_an_outage_of_a_whole_system_is_one_of_every_node_in_a_trace(tmp_path: Path) -> None:
+    everywhere: dict[str, Any] = {"node": None, "scope": "system"}
+    log = make_log(
+        [
+            {"node": "a", "start": 10, "end": 20},
+            {**everywhere, "start": 15, "end": 25},
+            {**everywhere, "start": 50, "end": None},
+            {**everywhere, "system": "t", "start": 70, "end": 80},
+            {"node": None, "scope": "group", "start": 60, "end": 61},
+        ],
+        [{"node": "a"}, {"node": "b", "entered": 5}, {"node": "new", "entered": 40}, {"node": "u", "system": "t"}],
+    )
+    folder = to_fta(log, tmp_path / "trace")
+    table = outages(rf.read(folder))
+    start = (table["start"] - log.window.start) / pd.Timedelta(hours=1)
+    hours = (table["end"] - table["start"]) / pd.Timedelta(hours=1)
+    assert list(zip(table["node"], start, hours, strict=True)) == [
+        *[("a", 10.0, 15.0), ("a", 50.0, 0.0), ("b", 15.0, 10.0), ("b", 50.0, 0.0), ("new", 50.0, 0.0)],
+        ("u", 70.0, 10.0),
+    ]
+    (other := tmp_path / "other").mkdir()
+    assert folder.stat().st_mode == other.stat().st_mode  # as for any new folder
+    assert (
+        _left_out(log.events)
+        == ", without causes and 1 record of groups without a node, for which the format has no place"
+    )
 
 
 def test_what_cannot_be_a_trace(tmp_path: Path) -> None:

@@ -123,3 +123,29 @@ def test_the_interval_of_one_failure_is_that_of_the_profile_in_the_sentence_and_
     assert text.count("3,002 (1,218-") == 2
     assert main(["fit", str(path), "--families", "exponential,weibull"]) == 0
     assert "95 % profile intervals, exact of the exponential)" in capsys.readouterr().out
+
+
+def test_words_that_say_what_they_are_of(tmp_path: Path, capsys, monkeypatch) -> None:
+    """A newcomer's questions: '...' is not a date? what pays what it writes? which machine fails every 37 hours?"""
+    monkeypatch.chdir(tmp_path)
+    days = pd.date_range("2024-01-01", periods=60, freq="37h")
+    rows = [f"n{i % 6},{day:%Y-%m-%d %H:%M},{day + pd.Timedelta('2h'):%Y-%m-%d %H:%M}\n" for i, day in enumerate(days)]
+    Path("log.csv").write_text("node,start,end\n" + "".join(rows) + "n1,soon,\nn1,,2024-01-09\n")
+    Path("nodes.csv").write_text("node,batch\n" + "".join(f"n{i},{'AB'[i % 2]}\n" for i in range(6)))
+    log = ["log.csv", "--population", "nodes.csv", "--period", "all"]
+
+    def said(*words: str, code: int = 0) -> str:
+        assert main([words[0], *(log[:3] if words[0] == "info" else log), *words[1:]]) == code
+        shown = capsys.readouterr()
+        return " ".join((shown.out + shown.err).split())
+
+    info = said("info")
+    assert "1 rejected: a text is not a date or time" in info
+    assert "if such a unit still runs" not in info  # a log of outages
+    assert "Observed, each batch as one machine, all 2 groups together:" in said(
+        "fit", "--per", "batch", "--families", "exponential"
+    )
+    assert "writes them" in said("calibrate", "--parts", "mtbf")
+    assert "writes them" not in said("calibrate", "--parts", "mtbf", "--out", "known.toml")
+    assert "--out names no file" in said("fit", "--out", "", code=2)
+    assert "names no file or folder" in said("trend", "--out", "", code=2)

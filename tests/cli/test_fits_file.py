@@ -88,6 +88,20 @@ def test_the_most_reliable_nodes_are_taken_and_named(tmp_path, capsys):
     assert "These are b,d." in capsys.readouterr().out
 
 
+def test_nodes_without_an_estimate_are_said_to_be_left_out(tmp_path, capsys):
+    path = tmp_path / "fits.csv"
+    lines = [f"{node},exponential,ok,9,0,0.001,0.0003,10.0" for node in "abde"]
+    lines.insert(2, "c,exponential,all_censored,0,1,,,")
+    path.write_text("\n".join(["node,family,status,failures,censored,rate,rate_se,aicc", *lines]) + "\n")
+    assert main(["system", str(path), "--k", "3", "--missing", "drop"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "1 node has no estimate and is left out, as are nodes that never failed: c." in text
+    assert "These are the first 3 of the others, a to d." in text
+    assert "No intervals: of a file of fits only the estimates are used, not their uncertainty." in text
+    with pytest.raises(ArgumentError, match="only the estimates are used, not their uncertainty; give the log"):
+        system_from_file(path, list("ab")).interval("mttf")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -41,6 +41,8 @@ def test_one_model_and_the_rates_of_nodes(log_file: str, tmp_path, capsys) -> No
     assert len(rates) == 60
     direct = rf.regress(simulated(), "failures ~ rack").node_rates()
     assert rates["rate"].tolist() == pytest.approx(direct["rate"].tolist(), rel=1e-6)
+    for command in ("system", "fit"):  # its hours were taken as lives
+        assert "these are rates of nodes, which relfit regress --rates wrote" in complaint(capsys, command, str(out))
 
 
 def test_json(log_file: str, capsys) -> None:

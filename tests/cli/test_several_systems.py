@@ -31,7 +31,7 @@ def test_a_single_incident_of_a_scope_has_an_interval(capsys, here) -> None:
     arguments = ["--population", "nodes.csv", "--parts", "mtbf", "--period", "all", "--window", "10min"]
     assert main(["calibrate", "log.csv", *arguments]) == 0
     text = shown(capsys)
-    assert re.search(r"of one rack once in the log \(every [\d.]+ \w+ or less often\)", text), text
+    assert re.search(r"of one rack once in the log \(the mean is above [\d.]+ \w+\)", text), text
 
 
 def test_a_job_is_on_nodes_of_one_system_or_of_those_named(capsys, log_file) -> None:

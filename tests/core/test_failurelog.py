@@ -208,6 +208,8 @@ def test_an_empty_log_can_be_asked_everything() -> None:
     assert log.info()["causes"] == {}
     assert log.info()["nodes_without_failure"] == 0
     assert "0 events of 0 nodes" in repr(log)
+    lives = rf.read(pd.DataFrame({"node": ["a", "b"], "duration": [3.0, 5.0]}))
+    assert "2 lifetimes of 2 nodes in 1 system, without dates; 2 rows read" in repr(lives)  # said 1970
     assert len(log.between(at(1), at(2))) == 0
     with pytest.raises(rf.ArgumentError, match="nothing in this log"):
         log.where(system="20")

@@ -572,3 +572,11 @@ def test_names_that_look_like_numbers_stay_names(name: str) -> None:
     lives = rf.read(table).lifetimes
     assert lives is not None
     assert lives["slot"].tolist() == [name, "3"]
+
+
+def test_intervals_are_for_python() -> None:
+    table = pd.DataFrame({"lower": [0.0, 100.0], "upper": [100.0, 300.0]})
+    with pytest.raises(rf.ReadError, match=r"between lower and upper; only Python reads .*LifeData\.from_intervals"):
+        rf.read(table)
+    with pytest.raises(rf.ArgumentError, match=r"unknown option 'upper' for a table; .*LifeData\.from_intervals"):
+        rf.read(table, upper="upper")

@@ -93,3 +93,17 @@ def test_without_a_list_names_in_another_case_are_a_question(tmp_path: Path) -> 
         "--population FILE, whose names they then take"
     ]
     assert not _notes(rf.read(pd.DataFrame({"node": ["a1", "b1"], "start": ["2024-01-03"] * 2})), "case")
+
+
+def test_rows_of_few_unlisted_nodes_are_rejected(tmp_path: Path) -> None:
+    rows = [f"sto{day % 2 + 1},2024-01-{day:02}\n" for day in range(1, 29)]
+    failures = "".join(["CI Name,start\n", *rows, "ghost,2024-01-29\n"])
+    log = _log(tmp_path, failures=failures)
+    assert len(log) == 28
+    assert log.rejected[["line", "column", "reason"]].to_numpy().tolist() == [
+        [30, "CI Name", "node not in the list of nodes"],
+    ]
+    with pytest.raises(rf.ReadError, match="node not in the list of nodes"):
+        _log(tmp_path, failures=failures, strict=True)
+    with pytest.raises(rf.ReadError, match=r"node 'ghost' is not listed \(1 such\)"):
+        _log(tmp_path, failures="".join(["CI Name,start\n", *rows[:19], "ghost,2024-01-29\n"]))  # 5 % of the rows

@@ -203,6 +203,10 @@ def test_plan_says_from_which_recall_it_pays() -> None:
     pays, never = plan("10min", 0.7), plan("2h", 0.7)
     least = float(pays.by_size["break_even_recall"].iloc[-1])
     assert f"For the largest jobs, of 4,096 nodes, it pays from a recall of {least:.2g} on" in " ".join(pays.findings)
+    costs = migration_costs(FIVE, "10min")
+    dear = plan_migration(8760, costs, Predictor(0.05, 0.6), nodes=256, spares=2)
+    assert "do without migration" in dear.headline
+    assert "it would pay from a recall of 0.24 on" in " ".join(dear.findings)  # not "it pays", beside the headline
     table = pays.by_size
     gaining = table["nodes"][table["migration_yield"] > table["checkpoint_yield"]]
     assert 0 < len(gaining) < len(table)

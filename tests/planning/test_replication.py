@@ -149,7 +149,7 @@ def test_with_hot_spares_the_answer_is_told_too() -> None:
     assert plan.with_spares["pairs"] < 0.5 < alone
     assert plan.headline.startswith("At 64 nodes without spares, pairs")
     assert plan.advice[0].startswith(
-        "With 5 hot spares that take over at once, of all node-hours: checkpoints alone 82 %"
+        "With 5 hot spares to take over at once, of all node-hours: checkpoints alone 82 %"
     )
     assert plan_replication("866h", TEN, nodes=64, repair=0).advice == ()
 

@@ -162,12 +162,28 @@ def test_limits_cover(per):
     assert 0.89 < inside.mean() < 0.99
 
 
+def test_one_outage_of_the_system_does_not_make_a_month_doubtful():
+    """300 nodes down together for an hour of a month: too few outages of the system to have seen their spread."""
+    people = [{"node": f"n{i}"} for i in range(300)]
+    own = [{"node": f"n{i}", "start": 30.0 + i, "end": 34.0 + i} for i in range(6)]
+    log = make_log([*own, {"node": None, "start": 100.0, "end": 101.0, "scope": "system"}], people, window=(0, 744))
+    month = availability_over_time(log, unit="month")
+    share = 1.0 - (6 * 4.0 + 300.0) / (300 * 744.0)
+    assert month.operational[0, 0] == pytest.approx(share)
+    # as for one time up and one down, both exponential: the limits of their odds are within 16 times
+    assert month.low[0, 0] > 1.0 - 17.0 * (1.0 - share)
+    assert month.high[0, 0] < 1.0 - (1.0 - share) / 17.0
+
+
 def test_ends_that_are_not_known():
     log = make_log([{"node": "a", "start": 1.0}, {"node": "b", "start": 2.0, "end": 4.0}, {"node": "b", "start": 9.0}])
     nodes = availability(log, "node")
     assert nodes.status.tolist() == ["no_ends", "some_ends_unknown"]
     assert np.isnan(nodes.operational[0])
-    assert np.isnan(nodes.mttr).all()
+    assert nodes.mttr[1] == 2.0  # of the repair that is known
+    assert np.isnan(nodes.mttr[0])
+    table = nodes.to_frame()
+    assert (table["mtbf_outage"][1], table["mttr_outage"][1]) == (nodes.mtbf[1], 2.0)  # named as by calibrate
     assert nodes.unknown_ends.tolist() == [1, 1]
     assert "without a known end" in availability(log).headline
     assert availability_over_time(log).unknown_ends == 2

@@ -130,7 +130,7 @@ def test_a_fit_by_a_column_of_units_that_leave_says_what_it_takes(
         assert main([*words, "--per", per]) == 0
         said = " ".join(capsys.readouterr().out.split())
         assert f"Units leave when they fail, and {text}" in said
-        assert "A table with one row per unit (entered, left, failed) has their lives: docs/lives.md." in said
+        assert "A table with one row per unit (entered, left, failed) has their lives." in said
     rf.write(disks_that_leave(spares=True), tmp_path / "log.parquet")
     assert main([*words, "--per", "make"]) == 0
     assert "Units leave" not in capsys.readouterr().out

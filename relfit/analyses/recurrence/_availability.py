@@ -154,6 +154,8 @@ class _SystemClock:
         self.offsets = outages.offsets
         self._gone = np.concatenate([[0], np.cumsum(outages.end - outages.start)])
         self.spread = _spread(outages.code, outages.start, outages.end, outages.n_groups)
+        number = np.bincount(outages.code, minlength=outages.n_groups)
+        self.degrees = np.where(number >= _ENOUGH, number - 1.0, np.inf)  # of the spread; of few it is assumed
 
     def place(self, system: IntArray, at: IntArray) -> IntArray:
         """Position after the last outage of these systems that began at or before these instants."""
@@ -290,7 +292,7 @@ def _limits(
         part = per_group(common, place, most.size) / hours[pairs[0]] * (1.0 - share[pairs[0]])
         shaken = np.where(part > 0.0, part**2 * down.system.spread[pairs[1]] / np.maximum(most, 1.0), 0.0)
         joint = per_group(shaken, pairs[0], size)
-        degrees = per_group(shaken**2 / np.maximum(most - 1.0, 1.0), pairs[0], size) + variance**2 / free
+        degrees = per_group(shaken**2 / down.system.degrees[pairs[1]], pairs[0], size) + variance**2 / free
         total = variance + joint
         degrees = np.where(total > 0.0, total**2 / degrees, 1.0)  # Satterthwaite
         far = special.stdtrit(np.maximum(degrees, 1.0), 0.5 + 0.5 * level)

@@ -59,13 +59,14 @@ class Availability(Result):
 
     @property
     def mtbf(self) -> FloatArray:
-        """Mean time between failures: hours up per failure of a node or its whole system; NaN without one."""
+        """Mean time between outages of one node: hours up per failure of it or its whole system; NaN without one."""
         return np.asarray((self.node_hours - self.down_hours) / self._interruptions)
 
     @property
     def mttr(self) -> FloatArray:
-        """Mean time to repair: hours down per such failure; NaN without one or where ends are unknown."""
-        return np.where(self.unknown_ends == 0, self.down_hours / self._interruptions, np.nan)
+        """Mean time to repair: hours down per such failure with a known end; NaN without one."""
+        ended = self.failures + self.system_failures - self.unknown_ends
+        return self.down_hours / np.where(ended > 0, ended, np.nan)
 
     @property
     def headline(self) -> str:
@@ -86,10 +87,15 @@ class Availability(Result):
         return f"Nodes were up {percent(1.0 - self.down_hours.sum() / hours, 3)} of the time{each}{of_system}{more}."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per group: counts, ``mtbf`` and ``mttr`` in hours, availability as shares of 1."""
+        """One row per group: counts, hours, availability as shares of 1.
+
+        ``mtbf_outage`` and ``mttr_outage`` are `mtbf` and `mttr`, by node over all outages, those of whole systems too
+        (as ``mtbf.outage`` of `relfit.calibrate`, not ``mtbf.node``).
+        """
         counts = ("nodes", "node_hours", "failures", "system_failures", "unknown_ends", "down_hours")
         names = (*counts, "system_down_hours", "mtbf", "mttr", "operational", "low", "high", "status")
-        return key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
+        frame = key_columns(self.groups).assign(**{name: getattr(self, name) for name in names})
+        return frame.rename(columns={"mtbf": "mtbf_outage", "mttr": "mttr_outage"})
 
 
 class AvailabilityOverTime(Result):

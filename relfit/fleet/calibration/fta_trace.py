@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +14,8 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.units import nanoseconds
 from relfit.base.writing import workplace
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import outages_of
-from relfit.log.tables import check_log
+from relfit.log.outages import of_whole_system, outages_of
+from relfit.log.tables import EVENT_COLUMNS, check_log
 
 _CONTROLS = [*range(32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # of terminals and writing
 _BAD = dict.fromkeys(_CONTROLS, "_") | dict.fromkeys(map(ord, "\t\n\r"), " ")
@@ -26,9 +27,10 @@ _PLACE = ("location", "rack", "frame", "cabinet", "row")
 def to_fta(log: FailureLog, folder: str | Path) -> Path:
     """Write a log as a folder of the Failure Trace Archive.
 
-    Times are whole seconds. Causes and records that name no node are left out: the format has no place for them;
-    overlapping outages of a node are joined; an outage without a known end lasts zero seconds. Before its first and
-    after its last outage a node counts as available.
+    Times are whole seconds. An outage of a whole system is one of every node then in service. Causes and records of
+    groups that name no node are left out: the format has no place for them; overlapping outages of a node are joined;
+    an outage without a known end lasts zero seconds. Before its first and after its last outage a node counts as
+    available.
 
     Parameters
     ----------
@@ -51,10 +53,11 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     Examples
     --------
     >>> import relfit as rf
-    >>> written = to_fta(rf.datasets.load("white"), "white-fta")
+    >>> log = rf.datasets.load("white").between("2004-09-01")
+    >>> written = to_fta(log, "white-fta")
     >>> sorted(file.name for file in written.iterdir())
     ['component.tab', 'event_trace.tab', 'node.tab', 'platform.tab']
-    >>> len(rf.read(written)) > 13000
+    >>> rf.read(written).n_nodes == log.n_nodes
     True
     """
     check_log(log)
@@ -69,9 +72,11 @@ def to_fta(log: FailureLog, folder: str | Path) -> Path:
     tables = _tables(log)
     try:
         with workplace(target) as part:
+            made = part / "trace"
+            made.mkdir()  # with the permissions of any new folder, where the workplace is private
             for name, (header, rows) in tables.items():
-                (part / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
-            part.replace(target)
+                (made / f"{name}.tab").write_text(_text(header, rows), encoding="utf-8", newline="\n")
+            made.replace(target)
     except OSError as error:
         what = f"cannot write {target}: {error.strerror or error}"
         raise ArgumentError(what, remedy="choose another place") from error
@@ -127,7 +132,7 @@ def _tables(log: FailureLog) -> dict[str, tuple[str, list[Iterable[object]]]]:
 
 def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArray, ...]:
     """When each node was down (0) and up (1): positions in the population, starts, ends, kinds."""
-    people, outages = log.population, outages_of(log, "node")
+    people, outages = log.population, outages_of(_by_node(log), "node")
     named = pd.MultiIndex.from_arrays([outages.groups.get_level_values(i).astype(str) for i in ("system", "node")])
     listed = pd.MultiIndex.from_arrays([people["system"].astype(str), people["node"].astype(str)])
     node = listed.get_indexer(named)
@@ -142,6 +147,17 @@ def _intervals(log: FailureLog, first: IntArray, last: IntArray) -> tuple[IntArr
     who, since, until, kind = (np.concatenate(pair) for pair in zip(*parts, strict=True))
     order = np.lexsort((until, since, who))
     return who[order], since[order], until[order], kind[order]
+
+
+def _by_node(log: FailureLog) -> FailureLog:
+    """The log with every outage of a whole system as outages of the nodes that were in service during it, too."""
+    events = log.events[list(EVENT_COLUMNS)].astype({"system": object, "node": object})
+    people = log.population[["system", "node", "entered", "left"]].astype({"system": object, "node": object})
+    each = events[of_whole_system(events)].drop(columns="node").merge(people, on="system")
+    there = (each["entered"] <= each["end"].fillna(each["start"])) & (each["left"] >= each["start"])
+    if not there.any():
+        return log
+    return replace(log, events=pd.concat([events, each.loc[there, list(events.columns)]], ignore_index=True))
 
 
 def _seconds(times: pd.Series) -> IntArray:

@@ -175,7 +175,7 @@ class MigrationPlan(Plan):
             remarks.append(
                 "This is with spares for predicted failures alone; after others, jobs wait. With "
                 f"{count(int(spares), 'spare')} for all, checkpoints yield {percent(alone)}, "
-                f"migration {percent(moving)}."
+                f"migration {percent(moving)}{': it would pay' if self.gain <= 0.0 and moving > alone else ''}."
             )
         pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
         if pays.any() and not pays.all():
@@ -184,7 +184,8 @@ class MigrationPlan(Plan):
         least = last["break_even_recall"]
         if self.predictor is not None and np.isfinite(least):
             where = f"from a recall of {least:.2g} on" if least >= _NO_RECALL else "at any recall"
-            remarks.append(f"For the largest jobs, of {int(last['nodes']):,} nodes, it pays {where}.")
+            pay = "it pays" if last["migration_yield"] > last["checkpoint_yield"] else "it would pay"
+            remarks.append(f"For the largest jobs, of {int(last['nodes']):,} nodes, {pay} {where}.")
         if not bool(self.scenario.worth_comparing):
             remarks.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
         return tuple(remarks)

@@ -251,7 +251,7 @@ class ReplicationPlan(Plan):
         spares, *yields = self.with_spares.items()
         shown = ", ".join(f"{name} {percent(share_of)}" for name, share_of in yields)
         number = count(int(spares[1]), "hot spare")
-        return (f"With {number} that take over at once, of all node-hours: {shown}.",)
+        return (f"With {number} to take over at once, of all node-hours: {shown}.",)
 
 
 def plan_replication(
