@@ -35,6 +35,7 @@ _NAMES = {
     "successful_repairs": "repairs that cure",
     "failed_repairs": "repairs without cure",
     "standby_swaps": "standbys that took over",
+    "interruptions": "stops for other jobs",
 }
 _CURE = "A repair without cure leaves a bad server bad; a good one was good before it, and works again."
 _MORE = "--details shows all outputs; --out FILE writes them."
@@ -43,10 +44,12 @@ _MORE = "--details shows all outputs; --out FILE writes them."
 def batch(
     config: Annotated[Path, opt.argument("CONFIG", "Machine, scheduler, failures and jobs: a .toml.")],
     to: output.Output,
-    jobs_out: Path | None = opt.option("FILE", "Write a row per job (.csv, .parquet, .json)."),
+    jobs_out: Path | None = opt.option(
+        "FILE", "Write times, success, nodes per job (.csv, .parquet, .json); --out DIR/ has more."
+    ),
     failures: Path | None = opt.option("FILE", "Replay these failures: a CSV with time, node, repair_seconds."),
     workload: Path | None = opt.option("FILE", "List of jobs; that of CONFIG by default."),
-    runs: int | None = opt.option("N", "Number of runs, each with different failures.", min=2),
+    runs: int | None = opt.option("N", "Number of runs, each with different failures.", min=1),
     resume: Path | None = opt.option("FILE", "Continue from FILE if it exists, and store the state in it."),
     seed: int | None = opt.option("N", "Random seed of the failures; that of CONFIG by default.", min=0),
 ) -> None:
@@ -59,6 +62,8 @@ def batch(
     output.check_destination(jobs_out)
     if runs is not None and (jobs_out is not None or resume is not None or to.plot is not None):
         raise ArgumentError("--runs goes with neither --jobs-out, --resume nor --plot", remedy="leave it out")
+    if runs is not None and failures is not None:
+        raise ArgumentError("--runs has no effect: every run replays --failures", remedy="leave it out")
     with ProgressSteps("reading", "simulating") as steps:
         settings = rf.batch.read_batch_config(config)
         system = settings.settings()
@@ -124,7 +129,7 @@ def _stopped(
 ) -> None:
     """Say how to go on with a run that saved itself before its end, and end with a status of its own."""
     if to.json:
-        output.print_json({**run.to_dict(), "workload": notes})
+        output.print_json({**run.to_dict(), "workload": notes}, unit=None)
     ended = int(run.jobs["finish_time"].notna().sum())
     told = f"{ended:,} of {len(run.jobs):,} jobs ended; saved in {saving.path}"
     command = shlex.join(map(str, again))
@@ -141,7 +146,7 @@ def _show(run: rf.batch.BatchRun, to: output.Output, notes: list[str], jobs_out:
     pictures = [("states", partial(rf.plot, run))]
     written = output.write_results(to, {**tables, "jobs": run.jobs}, "by_length", pictures)
     if to.json:
-        output.print_json({**run.to_dict(), "workload": notes})
+        output.print_json({**run.to_dict(), "workload": notes}, unit=None)
         return
     measures = pd.DataFrame({"measure": list(run.summary), "value": [float(value) for value in run.summary.values()]})
     lines = [*run.findings, *notes, "", *output.table(_in_hours(measures))]
@@ -155,9 +160,10 @@ def _show(run: rf.batch.BatchRun, to: output.Output, notes: list[str], jobs_out:
 
 
 def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
-    """A table with a row per measure, its name in words, times in hours; stored are seconds."""
+    """A table with a row per measure of the system, its name in words, times in hours; stored are seconds."""
     import pandas as pd
 
+    table = table[table["measure"] != "elapsed_seconds"]
     seconds = table["measure"].map(lambda name: rf.batch.BatchRun.units.get(name) == "s")
     names = table["measure"].str.replace("_", " ")
     numbers = table.drop(columns="measure")
@@ -168,7 +174,7 @@ def _in_hours(table: pd.DataFrame) -> pd.DataFrame:
 def _show_runs(runs: rf.batch.BatchRuns, to: output.Output) -> None:
     written = output.write_results(to, {"means": runs.to_frame(), "runs": runs.runs}, "means", [])
     if to.json:
-        output.print_json(runs.to_dict())
+        output.print_json(runs.to_dict(), unit=None)
         return
     output.print_lines([*runs.findings, "", *output.table(_in_hours(runs.to_frame())), *written])
 
@@ -208,7 +214,7 @@ def training(
         pictures.append(("server_states", partial(rf.plotting.server_states, result)))
     written = output.write_results(to, tables, "outputs", pictures)
     if to.json:
-        output.print_json(result.to_dict())
+        output.print_json(result.to_dict(), unit=None)
         return
     findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
     table = output.table(_shown(result, list(result.outputs.index) if details else list(_OUTPUTS)))

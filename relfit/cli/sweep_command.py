@@ -37,7 +37,7 @@ _EVERY = 30.0  # seconds between two lines of progress where nobody watches
 _FAILED = 1
 _INTERRUPTED = 130
 _AT_ONCE = b"relfit: ended at once; what is stored stays: run the same command again\n"
-_SHOWN = ("runs", "failed", "mean", "low", "high", "p5", "p95")
+_SHOWN = ("mean", "low", "high", "p5", "p95", "runs", "failed")
 
 
 class CampaignCommands(TyperGroup):
@@ -143,7 +143,7 @@ def _show(result: CampaignResults, to: output.Output, notes: list[str], within: 
     written = output.write_results(to, tables, "cells", figures)
     if to.json:
         also = {name: table for name, table in tables.items() if name == "best"}
-        output.print_json({**result.to_dict(), "table": result.to_frame(), **also})
+        output.print_json({**result.to_dict(), "table": result.to_frame(), **also}, unit=None)
         return
     lines, result = [*shown_result.findings, *notes], shown_result
     if result.outputs:
@@ -154,7 +154,9 @@ def _show(result: CampaignResults, to: output.Output, notes: list[str], within: 
             most = result.campaign.get("best") == "most"
             table = table.sort_values("mean", ascending=not most, kind="stable", na_position="last")
         shown = table[[*[name for name in table if name in result.parameters], *_SHOWN]].head(_ROWS)
-        shown = shown.drop(columns=[name for name in result.parameters if shown[name].isna().all()])
+        empty = [name for name in result.parameters if shown[name].isna().all()]
+        shown = shown.drop(columns=[*empty, *([] if shown["failed"].any() else ["failed"])])
+        shown = shown.rename(columns={name: _heading(result, name) for name in result.parameters})
         name, unit = result.output.replace("_", " "), result.unit(result.output)
         lines += ["", f"{name[:1].upper()}{name[1:]}{unit and f' ({unit})'}"]
         lines += output.table(shown)
@@ -166,6 +168,12 @@ def _show(result: CampaignResults, to: output.Output, notes: list[str], within: 
             title = f"at most {100 * within:g} % worse than the best {so_far(result)}".rstrip()
             lines += ["", *output.few_rows(title, best)]
     output.print_lines([*lines, *written])
+
+
+def _heading(result: CampaignResults, name: str) -> str:
+    """A parameter as words, with the unit of its numbers; texts have their own."""
+    unit = result.unit(name) if result.cells[name].dtype.kind in "iuf" else ""
+    return name.replace("_", " ") + (unit and f" ({unit})")
 
 
 def _progress(steps: ProgressSteps) -> Callable[[str, float], None]:

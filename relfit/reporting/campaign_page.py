@@ -198,15 +198,16 @@ def base_settings(result: CampaignResults) -> pd.DataFrame:
 
 
 def in_hours(result: CampaignResults) -> CampaignResults:
-    """Results of training jobs in hours in place of minutes, with prices per hour; those of other runs as they are."""
+    """Results of training jobs and batch systems in hours, with prices per hour; those of other runs as they are."""
     campaign = result.campaign
-    names = [name for name in result.outputs if name not in result.parameters and result.unit(name) == "min"]
-    if campaign.get("run") != "training" or not names:
+    unit, per = {"training": ("min", 60.0), "batch": ("s", 3600.0)}.get(str(campaign.get("run")), ("", 1.0))
+    names = [name for name in result.outputs if name not in result.parameters and result.unit(name) == unit]
+    if not unit or not names:
         return result
     prices: dict[str, Any] = dict(campaign.get("prices", {}))
-    prices |= {name: 60.0 * prices[name] for name in names if name in prices}
+    prices |= {name: per * prices[name] for name in names if name in prices}
     units = {**campaign.get("units", {}), **dict.fromkeys(names, "h")}
-    runs = result.runs.assign(**{name: result.runs[name] / 60.0 for name in names})
+    runs = result.runs.assign(**{name: result.runs[name] / per for name in names})
     return replace(result, campaign={**campaign, "units": units, "prices": prices}, runs=runs)
 
 

@@ -95,6 +95,45 @@ def test_tables_on_the_terminal_are_in_hours(config, capsys):
         assert not any(line[:2] == ["mean", "wait"] and line[2] != "(h)" for line in lines)
 
 
+def test_json_names_the_unit_of_each_of_its_times(config, capsys):
+    for options in ([], ["--runs", "1"]):
+        assert main(["simulate", "batch", str(config), "--json", *options]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert "unit" not in document
+        assert {document["units"][name] for name in ("makespan", "mean_wait", "now", "AWT")} == {"s"}
+
+
+def test_runs_that_differ_in_nothing_are_rejected_or_told(config, tmp_path, capsys):
+    failures = tmp_path / "failures.csv"
+    failures.write_text("time,node,repair_seconds\n5,0,1\n")
+    again = ["simulate", "batch", str(config), "--runs", "2"]
+    assert main([*again, "--failures", str(failures)]) == 2
+    assert "every run replays --failures" in capsys.readouterr().err
+    with config.open("a") as file:
+        file.write('[[failures]]\nkind = "replay"\nfile = "failures.csv"\n')
+    assert main(again) == 0
+    shown = capsys.readouterr().out
+    assert "All runs are equal: none has a random failure." in shown
+    assert "elapsed" not in shown
+    with config.open("a") as file:
+        file.write('[[failures]]\nkind = "system"\nmtbf = "10s"\nrepair = "1s"\n')
+    assert main(again) == 0
+    assert "equal" not in capsys.readouterr().out
+    assert main([*again[:-1], "1"]) == 0
+    assert capsys.readouterr().out.startswith("1 run: mean wait")
+
+
+def test_a_list_of_failures_that_ends_early_is_told(config, tmp_path, capsys):
+    """Jobs end at 38 s without failures; node 3 is idle when it fails."""
+    failures = tmp_path / "failures.csv"
+    for times, told in (((3, 6), True), ((20, 37), False)):
+        rows = "".join(f"{time},3,0\n" for time in times)
+        failures.write_text(f"time,node,repair_seconds\n{rows}")
+        assert main(["simulate", "batch", str(config), "--failures", str(failures)]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert ("The list of failures ends after 6 seconds" in said) == told, said
+
+
 CLASSES = """
 [workload]
 file = "classes.csv"

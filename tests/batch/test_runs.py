@@ -483,6 +483,8 @@ def test_work_waste_and_checkpoints_add_up_to_the_utilisation() -> None:
     shares = [s[name] for name in ("utilisation", "goodput", "wasted", "checkpoints")]
     np.testing.assert_allclose(155.0 * np.array(shares), [135.0, 100.0, 10.0, 25.0])
     assert run.headline.endswith("; 1 job killed by failures, 6.45 % wasted; checkpoints take 16.13 %.")
+    twice = rf.simulate_batch(jobs, 1, failures=ReplayedFailures([20.0, 50.0], [0, 0], [5.0, 5.0]))
+    assert "; 1 job killed 2 times by failures, " in twice.headline
     runs = simulate_batches(jobs, rf.batch.BatchCluster(nodes=1), n_runs=2, **settings)
     assert runs.headline.endswith("6.45 % of the node time is work lost to failures, 16.13 % is spent on checkpoints.")
     assert "checkpoints" not in rf.simulate_batch(jobs).headline

@@ -108,7 +108,7 @@ def test_cells_as_good_as_the_best_are_told_and_shown(tmp_path: Path, capsys: py
     assert main(["sweep", "status", str(tmp_path / "store")]) == 0
     told = capsys.readouterr().out
     assert "at x 1." in told
-    rows = [line.split() for line in told.splitlines() if re.match(r" *\d+ +4 ", line)]
+    rows = [line.split() for line in told.splitlines() if re.match(r" *\d+ .* 4$", line)]
     assert [int(row[0]) for row in rows] == list(range(1, 13))
     assert "the best 12 of 15 rows" in told
     page = tmp_path / "page.html"
@@ -429,6 +429,41 @@ def test_seconds_read_as_durations_in_the_headline(tmp_path: Path) -> None:
         run=f"{MODELS}:square", parameters={"x": [60.0]}, replications=1, units={"value": "s"}, output="value"
     )
     assert "least value 1 hour at x 60" in rf.campaigns.sweep(single, executor="serial").headline
+
+
+def test_a_table_has_the_answer_and_the_units_of_its_parameters(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = {"job_size": 8, "working_pool_size": 9, "job_length": "2 days"}
+    for i, values in enumerate(([5, 10], ["5 min", "10 min"])):
+        plan = rf.campaigns.Campaign(
+            run="training", config=small, replications=2, parameters={"checkpoint_every": values}
+        )
+        store = str(tmp_path / f"s{i}")
+        rf.campaigns.sweep(plan, store, executor="serial")
+        assert main(["sweep", "status", store]) == 0
+        head = next(line for line in capsys.readouterr().out.splitlines() if line.endswith("runs"))
+        assert head.split("  ")[0] == ("checkpoint every (min)", "checkpoint every")[i]
+        assert main(["sweep", "status", store, "--json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert "unit" not in document
+        assert document["campaign"]["units"]["total_training_time"] == "min"
+
+
+def test_waits_of_batch_systems_are_shown_in_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four jobs of an hour and a node each on one node wait 0, 1, 2 and 3 hours."""
+    rows = "".join(f"{i},0,1,3600,3600\n" for i in range(4))
+    (tmp_path / "jobs.csv").write_text(f"job_id,submission_time,nodes,walltime,run_time\n{rows}")
+    config = {"workload": {"file": str(tmp_path / "jobs.csv")}, "cluster": {"nodes": 1}}
+    schedulers: Any = {"scheduler.name": ["fcfs", "easy"]}
+    plan = rf.campaigns.Campaign(run="batch", config=config, replications=1, parameters=schedulers)
+    result = rf.campaigns.sweep(plan, tmp_path / "s", executor="serial")
+    assert result.of()["mean"].tolist() == [5400.0, 5400.0]
+    assert main(["sweep", "status", str(tmp_path / "s")]) == 0
+    shown = capsys.readouterr().out
+    assert "Mean wait (h)" in shown
+    assert "least mean wait 1.5 h at" in shown
+    assert [line.split()[1] for line in shown.splitlines() if line.startswith(("fcfs", "easy"))] == ["1.5", "1.5"]
 
 
 def test_times_of_training_are_shown_in_hours_and_numbers_are_plain(tmp_path: Path) -> None:

@@ -187,6 +187,33 @@ def test_a_plan_is_that_of_the_planner() -> None:
         runner.check({"node": 500})
 
 
+_COSTS = {"save": "5min", "restore": "5min", "restart": "5min", "migration": "1min"}
+
+
+@pytest.mark.parametrize(
+    ("planner", "more", "output", "best"),
+    [
+        ("checkpoint", {"checkpoint": {"save": "5min"}}, "waste", "least"),
+        ("migration", {"costs": _COSTS}, "checkpoint_yield", "most"),
+        (
+            "migration",
+            {"costs": _COSTS, "predictor": {"recall": 0.9, "precision": 0.9}},
+            "migration_yield",
+            "most",
+        ),
+        ("replication", {"checkpoint": {"save": "5min"}}, "yield", "most"),
+    ],
+)
+def test_the_main_output_of_a_planner_is_its_answer(planner: str, more: Any, output: str, best: str) -> None:
+    config = {"planner": planner, "mtbf": "20000h", **more}
+    own = campaign("plan", {"nodes": [100, 10_000]}, config=config, replications=1)
+    runner = runner_of(own)
+    assert (runner.output, runner.sides(own)["best"]) == (output, best)
+    small, large = (runner.run({"nodes": nodes}, 0, 1, 0)[output][0] for nodes in (100, 10_000))
+    assert 0.0 < small < 1.0
+    assert (small < large) == (best == "least")
+
+
 def test_fits_of_simulated_logs_come_near_what_was_simulated() -> None:
     config = {"mtbf": "500h", "mttr": "5h", "nodes": 50, "span": "2000h", "families": ["exponential", "weibull"]}
     runner = runner_of(campaign("fit", {"nodes": [50]}, config=config))

@@ -55,6 +55,11 @@ def files(folder: Path) -> dict[Path, bytes]:
             "experiments[0].values: this cannot be '10'",
         ),
         ("run = training\n", "line 1: this is not TOML"),
+        ('run = "plan"\nplanner = "checkpoint"\n[parameters]\nnodes = [1]\n', "write it below [config]"),
+        (
+            'run = "plan"\nreplications = 1\n[parameters]\nnodes = [1]\n',
+            'no planner is named; write planner = "checkpoint" below [config]',
+        ),
     ],
 )
 def test_what_cannot_be_run_is_one_line_and_leaves_no_store(sweep: Sweep, text: str, told: str) -> None:

@@ -72,6 +72,8 @@ def test_the_published_programs_file_is_read_as_it_is(tmp_path: Path, capsys: py
     document = json.loads(capsys.readouterr().out)
     assert document["replications"] == 12
     assert document["seconds"] > 0.0
+    assert "unit" not in document
+    assert [document["units"][name] for name in ("total_training_time", "total_training_time_hrs")] == ["min", "h"]
     outputs = document["outputs"]
     assert set(outputs) >= {
         "total_training_time",
@@ -456,13 +458,15 @@ def test_what_was_not_set_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[
         "40 % of automatic repairs leave a bad server bad (auto_repair_fail_prob), "
         "80 % of automatic repairs lead to a manual one (prob_auto_to_manual), "
         "manual repairs take 48 hours (manual_repair_time), "
-        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob), "
-        "no work is lost at a failure (checkpoint_every)."
+        "20 % of manual ones leave a bad server bad (manual_repair_fail_prob)."
     ) in shown
+    assert "No work is lost at a failure: checkpoint_every is 0." in shown
     assert "random_failure_rate" not in shown
     text += "systematic_failure_fraction = 0\nprob_auto_to_manual = 0\ncheckpoint_every = 30\n"
     assert main(["simulate", "training", str(written(tmp_path, text)), "--runs", "2"]) == 0
-    assert "Not set" not in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "Not set" not in shown
+    assert "No work is lost" not in shown
 
 
 def test_the_page_has_the_defaults() -> None:

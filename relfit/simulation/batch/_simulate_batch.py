@@ -32,6 +32,7 @@ from relfit.simulation.batch.failure_processes import Failures, Table
 from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
 from relfit.simulation.batch.initial_state import first_state, in_classes
 from relfit.simulation.batch.simulation_files import described, read_simulation, write_simulation
+from relfit.simulation.engine.checked_settings import HOUR
 from relfit.system.jobs import Checkpoint
 
 
@@ -280,11 +281,17 @@ def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
 
 
 def replayed_dates(failures: Failures, start: float, end: float) -> str:
-    """The dates whose failures strike a run between two seconds of its clock; "" where they are not of a log."""
+    """The dates of a log whose failures strike a run between two seconds of its clock, or that a list ends early."""
     if isinstance(failures, (PartOfFailures, ClassFailures)):
         return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
-    if not isinstance(failures, ReplayedFailures) or failures.dates is None:
+    if not isinstance(failures, ReplayedFailures):
         return ""
+    if failures.dates is None:
+        moments = np.array([start, *failures.time, end]) / HOUR
+        gap = moments[-1] - moments[-2]
+        if len(moments) == 2 or gap <= np.diff(moments)[:-1].max():
+            return ""
+        return f"The list of failures ends after {duration(moments[-2])}, {duration(gap)} before the run does."
     first, last = (pd.Timestamp(date) for date in failures.dates)
     zero = first if failures.origin is None else pd.Timestamp(failures.origin).tz_convert(first.tz)
     run = [zero + pd.Timedelta(seconds=second) for second in (start, end)]

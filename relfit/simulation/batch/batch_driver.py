@@ -185,7 +185,7 @@ def _tell(simulation: Simulation, progress: Progress) -> None:
     jobs = sum(len(run.engine.jobs) for run in simulation.parts)
     left = sum(int(run.engine.state["n_left"][0]) for run in simulation.parts)
     kills = sum(int(run.engine.state["n_kills"][0]) for run in simulation.parts)
-    text = f"simulating: {jobs - left:,} of {jobs:,} jobs ended, {kills:,} killed by failures"
+    text = f"simulating: {jobs - left:,} of {jobs:,} jobs ended, kills by failures: {kills:,}"
     progress(text, (jobs - left) / jobs if jobs else 1.0)
 
 

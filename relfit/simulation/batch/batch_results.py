@@ -23,7 +23,8 @@ JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "suc
 STATUS = ("not submitted", "waiting", "running", "done", "killed at its walltime", "too wide", "rejected")
 OUTCOMES = ("done", "killed by a failure", "killed at its walltime")
 BOUND = 10.0  # seconds: the least run time in a bounded slowdown (Feitelson 2001)
-_UNITS = dict.fromkeys(("makespan", "mean_wait", "median_wait", "mean_turnaround"), "s") | {
+_TIMES = ("makespan", "mean_wait", "median_wait", "mean_turnaround", "now", "total_waste", "ACT", "AWT")
+_UNITS = dict.fromkeys(_TIMES, "s") | {
     "waste_node_hours": "node-h",
     **dict.fromkeys(("mtbf", "repair"), "h"),
 }
@@ -281,7 +282,9 @@ class BatchRun(Result):
         text += f"{duration(s['makespan'] / 3600.0)}: mean wait {duration(s['mean_wait'] / 3600.0)}, "
         text += f"utilisation {percent(s['utilisation'], 1)}"
         if self.counts["kills"]:
-            text += f"; {count(self.counts['kills'], 'job')} killed by failures, {percent(s['wasted'], 2)} wasted"
+            jobs, kills = int((self.jobs["kills"] > 0).sum()), self.counts["kills"]
+            times = "" if jobs == kills else f" {kills:,} times"
+            text += f"; {count(jobs, 'job')} killed{times} by failures, {percent(s['wasted'], 2)} wasted"
         if s["checkpoints"] > 0.0:
             text += f"; checkpoints take {percent(s['checkpoints'], 2)}"
         return text + "."
@@ -308,7 +311,8 @@ class BatchRun(Result):
         own = {"summary": self.summary, "counts": self.counts, "settings": self.settings, "n_nodes": self.n_nodes}
         kinds = [by for by in ("length", "width", "node_class") if by != "node_class" or by in self.jobs]
         classes = {} if self._ran.empty else {f"by_{by}": self.by_class(by) for by in kinds}
-        return json_ready({"findings": self.findings, "complete": self.complete, "now": self.now, **own, **classes})
+        first = {"findings": self.findings, "complete": self.complete, "now": self.now, "units": self.units}
+        return json_ready({**first, **own, **classes})
 
 
 def _measures(jobs: pd.DataFrame) -> dict[str, float]:

@@ -16,6 +16,7 @@ from relfit.base.text import count, duration_interval, percent
 from relfit.io.workloads import Workload
 from relfit.simulation.batch._simulate_batch import simulate_batch
 from relfit.simulation.batch.batch_driver import Progress
+from relfit.simulation.batch.batch_results import BatchRun
 from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Scheduler
 from relfit.simulation.engine.replications import replicate, summary
 
@@ -59,8 +60,10 @@ class BatchRuns(Result):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline and the notes."""
-        return (self.headline, *self.notes)
+        """The headline, that all runs are equal where they are, and the notes."""
+        drawn = self.runs.drop(columns="elapsed_seconds").nunique(dropna=False).max() > 1
+        equal = len(self.runs) > 1 and not drawn
+        return (self.headline, *(["All runs are equal: none has a random failure."] * equal), *self.notes)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per measure; times in seconds, as in `BatchRun.summary`."""
@@ -68,7 +71,7 @@ class BatchRuns(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Findings, the means, and the runs."""
-        return {**super().to_dict(), "means": json_ready(self.to_frame())}
+        return {**super().to_dict(), "means": json_ready(self.to_frame()), "units": dict(BatchRun.units)}
 
 
 def simulate_batches(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
@@ -104,6 +104,7 @@ class Campaign(Settings):
     prices: dict[str, Any] = Field(default_factory=dict, description="per unit of a parameter or output, or by value")
     units: dict[str, str] = Field(default_factory=dict, description="of outputs, and of parameters that are numbers")
     _folder: Path = PrivateAttr(Path())
+    other_names: ClassVar[Mapping[str, str]] = {"planner": "it below [config]"}
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from relfit.log.failurelog import FailureLog
 
 _PLANNERS = {"checkpoint": plan_checkpoints, "migration": plan_migration, "replication": plan_replication}
+_MAIN = {"checkpoint": "waste", "migration": "migration_yield", "replication": "yield"}
 _OWN = ("planner", "params", "mtbf")
 _TABLES = {"checkpoint": Checkpoint, "costs": Scenario, "global_saves": GlobalSaves, "predictor": Predictor}
 _ECHOED = ("level", "n_draws", "restart", "robust_by", "overhead", "risk")
@@ -215,8 +216,12 @@ class PlannerRuns(Runner):
 
     def __init__(self, campaign: Campaign) -> None:
         super().__init__(campaign)
-        self.planner = str(self.base.get("planner"))
+        if "planner" not in self.base:
+            raise ArgumentError("no planner is named", remedy='write planner = "checkpoint" below [config]')
+        self.planner = str(self.base["planner"])
         check_names([self.planner], list(_PLANNERS), "planner")
+        alone = self.planner == "migration" and "predictor" not in self.base
+        self.output = "checkpoint_yield" if alone else _MAIN[self.planner]
         self.parameters = read_parameters(self.folder / self.base["params"]) if "params" in self.base else None
         if campaign.most_replications > 1 and "n_draws" not in self.base:
             raise ArgumentError("a plan is the same in every run", remedy="write replications = 1")
@@ -232,12 +237,14 @@ class PlannerRuns(Runner):
         return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
-        """Every number of the plan."""
+        """Every number of the plan, and the ``yield`` of its best strategy."""
         tables = self.arguments(settings)
         own = {name: tables.pop(name, None) for name in _OWN}
         source = own["mtbf"] if self.parameters is None or "mtbf" in settings else self.parameters
         plan = _PLANNERS[self.planner](source, rng=seed, **tables)
         values = {each.name: getattr(plan, each.name) for each in dataclasses.fields(plan)}
+        if self.planner == "replication":
+            values["yield"] = plan.strategies["yield"].max()
         return {
             name: np.full(last - first, float(value))
             for name, value in values.items()

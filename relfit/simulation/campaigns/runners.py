@@ -30,7 +30,8 @@ _KINDS = {
     "plan": "PlannerRuns",
     "fit": "LogFitRuns",
 }
-_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run")  # outputs of which more is better
+_MOST = ("useful", "etr", "goodput", "utilisation", "avg_run", "yield", "checkpoint_yield", "migration_yield")
+"""Outputs of which more is better."""
 
 
 class Runner:

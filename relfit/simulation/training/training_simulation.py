@@ -45,6 +45,8 @@ _PROGRAM_NAMES = {
 _SHARES = ("etr", "goodput", "depleted")
 _MINUTES = ("checkpoint_every", "checkpoint_save", "corruption_delay", "bad_server_regen_interval", "window_minutes")
 _UNITS = {
+    "total_training_time_hrs": "h",
+    **dict.fromkeys(("avg_run_duration", "avg_run_duration_mins"), "min"),
     **dict.fromkeys((*_TIME_NAMES.values(), "total_training_time", "avg_run", "preemption_cost", *_MINUTES), "min"),
     **{name: "min" for name in TrainingParameters.model_fields if name.endswith(("_time", "_length"))},
     **{name: "per min" for name in TrainingParameters.model_fields if name.endswith("_rate")},
@@ -174,6 +176,7 @@ class TrainingSimulation(Result):
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
             missing_standbys(self.parameters),
+            "" if self.parameters.checkpoint_every else "No work is lost at a failure: checkpoint_every is 0.",
             self.parameters.left_out,
             assumed(self.parameters),
         )
@@ -186,6 +189,7 @@ class TrainingSimulation(Result):
             outputs[name] = {key: factor * value for key, value in outputs[ours].items()}
         document: dict[str, Any] = {
             "findings": self.findings,
+            "units": {name: unit for name, unit in self.units.items() if name in outputs},
             "outputs": outputs,
             "replications": len(self.whole),
             "seconds": self.seconds,
@@ -356,8 +360,6 @@ def assumed(params: TrainingParameters) -> str:
     chosen |= {f"{name}_time" for name in ("auto_repair", "manual_repair") if getattr(params, name) is not None}
     if params.rack_failure_rate == 0.0 and params.host_selection != "packed":
         chosen |= {"rack_size"}
-    if params.checkpoint_every or params.checkpoint_save:
-        chosen |= {"checkpoint_every"}
     if max(repeated.prob_auto_to_manual or (params.prob_auto_to_manual,)) == 0.0:
         chosen |= {"manual_repair_time", "manual_repair_fail_prob"}
     factor = number(1.0 + params.systematic_failure_rate_multiplier)
@@ -372,7 +374,6 @@ def assumed(params: TrainingParameters) -> str:
         "manual_repair_time": f"manual repairs take {duration(params.manual_repair_time / 60.0)}",
         "manual_repair_fail_prob": f"{percent(params.manual_repair_fail_prob)} of manual ones leave a bad server bad",
         "rack_size": f"racks have {params.rack_size} servers",
-        "checkpoint_every": "no work is lost at a failure",
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)
     return f"Not set, so as in AIReSim: {unset}." if unset else ""
