@@ -425,7 +425,8 @@ class _Machine:
         def least(precision: float | None) -> float:
             def gain(grid: FloatArray) -> FloatArray:
                 same = np.full(grid.shape, recall if precision is None else precision)
-                return self.gain(rate, Predictor(*((same, grid) if precision is None else (grid, same)), lead))
+                predictor = Predictor(same, grid, lead) if precision is None else Predictor(grid, same, lead)
+                return self.gain(rate, predictor)
 
             return _pays_from(gain)
 
