@@ -38,7 +38,8 @@ def share(name: str, value: object, *, zero: bool = True, one: bool = True) -> F
     bad = ~((values >= 0.0) & (values <= 1.0)) | ((values == 0.0) & (not zero)) | ((values == 1.0) & (not one))
     if bad.any():
         first = float(values[bad].ravel()[0])
-        ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else "between 0 and 1, below 1"
+        below = "between 0 and 1, below 1" if zero else "strictly between 0 and 1"
+        ends = "between 0 and 1" if zero and one else "above 0, at most 1" if one else below
         hint = f" (did you mean {first / 100:g}?)" if 2.0 <= first <= 100.0 else ""
         raise ArgumentError(f"{name} is {first:g}", remedy=f"it must lie {ends}{hint}")
     return values

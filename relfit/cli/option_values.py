@@ -90,7 +90,7 @@ def probability(option: str, value: float) -> float:
     if not 0.0 < value < 1.0:
         usual = {"--alpha": "0.05", "--blocking": "0.01"}.get(option, "0.95")
         hint = f"did you mean {value / 100:g}?" if 2.0 <= value < 100.0 else f"use {usual} or the like"
-        raise ArgumentError(f"{option} {value:g} is not between 0 and 1", remedy=hint)
+        raise ArgumentError(f"{option} {value:g} is not strictly between 0 and 1", remedy=hint)
     return value
 
 

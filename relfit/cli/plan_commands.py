@@ -197,7 +197,7 @@ def migration(
     precision: float | None = opt.option("P", "Share of the predictions that are true."),
     lead: str | None = opt.option("TIME", "Time from the prediction to the failure."),
     risk: float = opt.option("P", "Probability of running out of spare nodes.", 1e-4),
-    spares: int | None = opt.option("N", "Number of spares, instead of --risk."),
+    spares: int | None = opt.option("N", "Number of spares, among the nodes, instead of --risk."),
     sequential: bool = opt.flag("--sequential", "Every node has its own job."),
     share_sequential: float = opt.option("P", "Share of the jobs that have one node.", 0.25),
 ) -> None:

@@ -20,7 +20,7 @@ from relfit.fleet.incident_scopes import SCOPES
 
 _TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
-_NEVER = 1e9  # hours: more than a hundred thousand years
+NEVER = 1e9  # hours, more than 100,000 years: a longer wait is not told from no end
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def rate_of_job(
         if events is not None:
             raise ArgumentError("events does not go with parameters", remedy="leave it out: they have their own")
         return _of_parameters(source, nodes, repair, n_draws, rng)
-    mtbf = durations("mtbf", source, zero=False)
+    mtbf = mean_time_of(source)
     if mtbf.ndim:
         raise ArgumentError("several mean times are given", remedy="give one; the functions on arrays take several")
     size = 1 if nodes is None else int(whole("nodes", nodes))
@@ -160,6 +160,13 @@ def rate_of_job(
     like = f"every {duration(float(mtbf))}{' each' if size > 1 else ''}"
     rate = JobRate((ScopeFailures("node", float(mtbf), own),), size, basis, drawn=drawn, like=like)
     return replace(rate, waits=wait_for_repair(repair, wait=float(rate.wait))[1])
+
+
+def mean_time_of(source: object) -> FloatArray:
+    """Hours of a mean time between failures; an `ArgumentError` for anything else."""
+    if str(source).endswith((".toml", ".json")):
+        raise ArgumentError(f"{str(source)!r} is a file", remedy=f"give relfit.read_parameters({str(source)!r})")
+    return durations("mtbf", source, zero=False)
 
 
 def until_all_are_up(
@@ -177,12 +184,16 @@ def until_all_are_up(
         down = hours / between
         if np.any(scatter):  # minus the logarithm of the share of time in which all are up
             down = down * (1.0 - together) + np.log1p(scatter * down * together) / scatter
-        return np.where(hours > 0.0, np.minimum(between * np.expm1(down), _NEVER), 0.0)
+        return np.where(hours > 0.0, np.minimum(between * np.expm1(down), NEVER), 0.0)
+
+
+def _in_words(wait: float) -> str:
+    return duration(wait) if wait < NEVER else "more than 100,000 years"
 
 
 def repairs_in_words(wait: float) -> str:
     """Whether a job waits for repairs, as part of a sentence."""
-    return f"no spares, {duration(wait)} of waiting for repair per failure" if wait > 0.0 else "no waiting for repair"
+    return f"no spares, {_in_words(wait)} of waiting for repair per failure" if wait > 0.0 else "no waiting for repair"
 
 
 def wait_for_repair(
@@ -197,7 +208,7 @@ def wait_for_repair(
     basis = f" ({names})" if repair is None else ""
     text = f"No spares: after each failure the job waits for the repair, {duration(hours)} on average{basis}"
     if wait is not None and wait > 1.005 * hours:
-        text += f", and for what fails meanwhile: {duration(wait)} in all"
+        text += f", and for what fails meanwhile: {_in_words(wait)} in all"
     return hours, f"{text}."
 
 

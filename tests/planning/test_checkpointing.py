@@ -515,6 +515,23 @@ def test_the_wait_until_all_nodes_are_up() -> None:
     assert until_all_are_up([20.0, 2.0], 2.0, 1.0).round(2).tolist() == [2.0, 2.0]  # with a level in common
 
 
+def test_a_wait_without_end_is_no_estimate() -> None:
+    """A bound of 1e9 hours was told as 114,077 years of waiting."""
+    plan = plan_checkpoints("2160h", Checkpoint(save="5min"), nodes=200, repair="5000h")
+    copies = plan_replication("24h", Checkpoint(save="5min"), nodes=200, repair="48h")
+    assert plan.headline == "No interval makes progress: hardly ever are all nodes of the job up."
+    assert plan.advice == ("With spares that take over at once the waste would be 11.9 %.",)
+    for said in (plan.findings, copies.findings, (plan.premise, copies.premise)):
+        assert "114,07" not in " ".join(said)
+    assert "no spares, more than 100,000 years of waiting for repair per failure" in plan.premise
+    assert "meanwhile: more than 100,000 years in all" in copies.waits
+
+
+def test_the_name_of_a_file_is_no_mean_time() -> None:
+    with pytest.raises(ArgumentError, match=r"'p.toml' is a file; give relfit\.read_parameters\('p.toml'\)"):
+        plan_checkpoints("p.toml", Checkpoint(save="5min"))
+
+
 def test_the_basis_names_the_parameters() -> None:
     known = Parameters(mtbf={"node": "100h"}, name="cluster B")
     assert rate_of_job(known, 5, rng=0).source == "parameters (mtbf.node) of cluster B"

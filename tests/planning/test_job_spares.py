@@ -6,6 +6,7 @@ from math import comb
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import relfit as rf
 from relfit.base.text import percent
@@ -27,6 +28,18 @@ def test_without_racks_it_is_the_binomial() -> None:
     assert plan.waiting == pytest.approx(waits(3), rel=1e-9)
     assert plan.table.set_index("spares").loc[2, "waiting"] == pytest.approx(waits(2), rel=1e-9)
     assert plan_spares("5000h", 128, 1e-6, repair="24h").spares == next(s for s in range(20) if waits(s) <= 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mtbf", "job", "spares"),
+    [("24h", 200, 484), ("40h", 200, 296), ("46h", 200, 259), ("10h", 20, 159), ("1h", 1, 223)],
+)
+def test_nodes_that_are_mostly_down_need_more_spares_than_the_job_has_nodes(mtbf: str, job: int, spares: int) -> None:
+    """Beyond 64 more than the nodes of the job it was said that no number is enough."""
+    plan = plan_spares(mtbf, job, repair="48h")
+    assert plan.spares == spares
+    down = 48.0 / (48.0 + float(mtbf.rstrip("h")))
+    assert stats.binom.sf(spares, job + spares, down) <= 0.01 < stats.binom.sf(spares - 1, job + spares - 1, down)
 
 
 def _states(rng: np.random.Generator, up: float, down: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,8 +97,12 @@ def test_failures_that_the_plan_does_not_count_are_said() -> None:
 def test_what_is_missing_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(rf.ArgumentError, match="time to repair is not known"):
         plan_spares("5000h", 128)
-    with pytest.raises(rf.ArgumentError, match="no number of spares"):
-        plan_spares("1h", 2, 0.001, repair="1000h")
+    with pytest.raises(rf.ArgumentError, match="no number of spares up to 16,384 keeps the wait"):
+        plan_spares("1h", 2, 0.001, repair="1e6h")
+    with pytest.raises(rf.ArgumentError, match=r"'p.toml' is a file; give relfit\.read_parameters\('p.toml'\)"):
+        plan_spares("p.toml", 2, repair="5h")
+    assert main(["plan", "spares", "--mtbf", "5000h", "--mttr", "24h", "--job", "9", "--blocking", "0"]) == 2
+    assert "--blocking 0 is not strictly between 0 and 1" in capsys.readouterr().err
     assert main(["plan", "spares", "--mtbf", "5000h", "--mttr", "24h"]) == 2
     assert "--job is missing" in capsys.readouterr().err
 

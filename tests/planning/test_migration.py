@@ -201,20 +201,53 @@ def test_plan_says_from_which_recall_it_pays() -> None:
         return plan_migration(8760, migration_costs(FIVE, migration), Predictor(recall, 0.6), nodes=2**12, spares=200)
 
     pays, never = plan("10min", 0.7), plan("2h", 0.7)
-    least = float(pays.by_size["break_even_recall"].iloc[-1])
-    assert f"For the largest jobs, of 4,096 nodes, it pays from a recall of {least:.2g} on" in " ".join(pays.findings)
     costs = migration_costs(FIVE, "10min")
     dear = plan_migration(8760, costs, Predictor(0.05, 0.6), nodes=256, spares=2)
     assert "do without migration" in dear.headline
-    assert "it would pay from a recall of 0.24 on" in " ".join(dear.findings)  # not "it pays", beside the headline
+    assert "it would pay from a recall of 0.32 on" in " ".join(dear.findings)  # not "it pays", beside the headline
+    least = float(pays.by_size["break_even_recall"].iloc[-2])
+    largest = "For the largest jobs beside the spares, of 2,048 nodes, it pays"  # 200 of the 4,096 nodes are spares
+    assert f"{largest} from a recall of {least:.2g} on" in " ".join(pays.findings)
     table = pays.by_size
     gaining = table["nodes"][table["migration_yield"] > table["checkpoint_yield"]]
     assert 0 < len(gaining) < len(table)
     assert f"It pays for jobs of {gaining.min():,} nodes and more." in pays.findings
-    gains = [plan("10min", recall).by_size.iloc[-1] for recall in (0.95 * least, 1.05 * least)]
+    gains = [plan("10min", recall).by_size.iloc[-2] for recall in (0.95 * least, 1.05 * least)]
     assert [bool(row["migration_yield"] > row["checkpoint_yield"]) for row in gains] == [False, True]
     assert np.isnan(never.by_size["break_even_recall"].iloc[-1])
     assert "it pays" not in " ".join(never.findings)
+
+
+def test_without_a_spare_there_is_nowhere_to_migrate_to() -> None:
+    """Migration "with 0 spares" was said to pay, most of all where one was too many for the risk."""
+    cheap, good = migration_costs(FIVE, "1min"), Predictor(0.7, 0.6)
+    for predictor in (None, good):
+        none = plan_migration("2160h", cheap, predictor, nodes=200, spares=0, repair="1h")
+        assert none.headline.endswith("; without a spare there is nowhere to migrate to.")
+        assert "migration" not in " ".join(none.findings)
+        assert none.by_size["break_even_recall"].isna().all()
+        assert none.with_spares is None
+    assert none.gain == 0.0
+    assert none.by_size["migration_yield"].tolist() == none.by_size["checkpoint_yield"].tolist()
+    assert none.by_size["migration_every"].to_numpy() == pytest.approx(none.by_size["checkpoint_every"].to_numpy())
+    sure = plan_migration("1e9h", cheap, good, nodes=200, events=9)
+    assert (sure.spares, sure.spares_low, int(sure.perfect.spares)) == (1, 1, 1)
+    with pytest.raises(ArgumentError, match="a machine of 1 node has none to migrate to"):
+        plan_migration("2160h", cheap, good, nodes=1)
+
+
+def test_sentences_on_sizes_go_with_the_headline() -> None:
+    """Without migration on the average it "paid", and best for jobs of 256 nodes, 178 of which were spares."""
+    plan = plan_migration("24h", migration_costs(FIVE, "1min"), Predictor(0.7, 0.6), nodes=256, repair="48h")
+    assert plan.headline.endswith("migration with 178 spares 0.059 %: do without migration.")
+    assert "Only jobs of 2 nodes and more gain by it." in plan.findings
+    assert any("For the largest jobs beside the spares, of 64 nodes, it pays from" in text for text in plan.findings)
+    free = plan_migration("24h", Scenario(0, 0, migration=0), nodes=256)
+    assert any(text.startswith("A migration is no faster than to save") for text in free.findings)
+    each = plan_migration("2160h", migration_costs(FIVE, "1min"), Predictor(0.7, 0.6), nodes=256, mix=1.0)
+    assert any("beside the spares, of 1 node, it pays" in text for text in each.findings)
+    with pytest.raises(ArgumentError, match="migration: None is not a duration"):
+        Scenario(0, 0)
 
 
 def test_predictions_that_foresee_nothing_do_not_pay() -> None:

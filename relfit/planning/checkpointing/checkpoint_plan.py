@@ -22,7 +22,7 @@ from relfit.planning.checkpointing.renewal_failures import (
     robust_interval,
 )
 from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
-from relfit.planning.job_rate import rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
+from relfit.planning.job_rate import NEVER, rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
 from relfit.system.jobs import checkpoint as exact
@@ -152,7 +152,8 @@ class CheckpointPlan(Plan, kw_only=True):
     def _spared(self) -> tuple[str, ...]:
         if not np.isfinite(self.spared_waste):
             return ()
-        return (f"With spares that take over at once it would be {percent(self.spared_waste, 1)}.",)
+        lost = "it" if self.status == "ok" else "the waste"
+        return (f"With spares that take over at once {lost} would be {percent(self.spared_waste, 1)}.",)
 
     @property
     def _robust(self) -> tuple[str, ...]:
@@ -317,7 +318,7 @@ def plan_checkpoints(
         two_level_limits=two_limits,
         expected_hours=None if work is None else _expected_hours(model, work, best, life),
         least_mtbf=float(exact.least_mtbf(*costs)),
-        status="ok" if lost < 1.0 - LEAST_PROGRESS else "no_progress",
+        status="ok" if lost < 1.0 - LEAST_PROGRESS and pause < NEVER else "no_progress",
     )
 
 

@@ -38,6 +38,7 @@ _NO_GAIN = 1e-12  # a difference of yields below it is rounding
 _PRECISIONS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.1)
 _TAKEN = (
     "Failures of groups of nodes and of whole systems are never predicted.",
+    "Spares are among the nodes, and jobs of every size lose their share, also those too large to fit beside them.",
     "Nothing fails while a job waits or restarts, and spares are up when they are needed, but for the risk given.",
 )
 
@@ -59,7 +60,7 @@ class MigrationPlan(Plan):
         ``precision`` and ``recall`` from which migration yields more on the complete machine: the stated one (or
         several precisions) with the least of the other; NaN if it never does.
     spares, spares_low, spares_high : float
-        Spare nodes for the risk, and their interval over the draws (NaN if the uncertainty is unknown).
+        Spare nodes for the risk, at least 1, and their interval over the draws (NaN if the uncertainty is unknown).
     checkpoint_yield, migration_yield : float
         Share of all nodes that does useful work.
     gain, gain_low, gain_high : float
@@ -111,15 +112,13 @@ class MigrationPlan(Plan):
         jobs = "jobs of all sizes" if several else f"jobs of {count(int(self.by_size['nodes'].iloc[0]), 'node')}"
         share_of = f"{percent(self.checkpoint_yield)} {'on average' if several else 'of them'}"
         alone = f"On {self.nodes:,} nodes with {jobs}, checkpoints alone yield {share_of}"
-        if self.predictor is None:
+        if self.predictor is None and self.perfect.spares:
             return f"{alone}; {self._least}. Give the recall and precision of the predictions for a plan."
-        less = self.gain <= 0.0
-        text = (
-            f"{alone}, migration with {count(int(self.spares), 'spare')}"
-            + (f" ({self.spares_low:.0f}-{self.spares_high:.0f})" if np.isfinite(self.spares_low) else "")
-            + f" {percent(self.migration_yield)}: "
-            + ("do without migration" if less else "migration pays")
-        )
+        if not self.perfect.spares:
+            return f"{alone}; without a spare there is nowhere to migrate to."
+        less, text = self.gain <= 0.0, f"{alone}, migration with {count(int(self.spares), 'spare')}"
+        text += f" ({self.spares_low:.0f}-{self.spares_high:.0f})" if np.isfinite(self.spares_low) else ""
+        text += f" {percent(self.migration_yield)}: {'do without migration' if less else 'migration pays'}"
         if np.isfinite(self.probability):
             text += f" (in {percent(1.0 - self.probability if less else self.probability)} of the draws of the rate)"
         return text + "."
@@ -162,46 +161,47 @@ class MigrationPlan(Plan):
     @property
     def remarks(self) -> tuple[str, ...]:
         """For which jobs migration pays, from which recall, and the yield of perfect predictions."""
-        perfect = self.perfect.headline
-        best = f"If nodes alone failed, and each failure were predicted in time: {perfect[:1].lower()}{perfect[1:]}"
-        return (self.waits, *self.advice, best)
+        best = self.perfect.headline[:1].lower() + self.perfect.headline[1:]
+        return (self.waits, *self.advice, f"If nodes alone failed, and each failure were predicted in time: {best}")
 
     @property
     def advice(self) -> tuple[str, ...]:
         """For which jobs migration pays, and from which recall."""
         remarks: list[str] = []
         if self.with_spares is not None:
-            spares, alone, moving = self.with_spares.values()
+            spare, alone, moved = self.with_spares.values()
             remarks.append(
                 "This is with spares for predicted failures alone; after others, jobs wait. With "
-                f"{count(int(spares), 'spare')} for all, checkpoints yield {percent(alone)}, "
-                f"migration {percent(moving)}{': it would pay' if self.gain <= 0.0 and moving > alone else ''}."
+                f"{count(int(spare), 'spare')} for all, checkpoints yield {percent(alone)}, migration {percent(moved)}"
+                f"{': it would pay' if self.gain <= 0.0 and moved > alone else ''}."
             )
-        pays = self.by_size["migration_yield"] > self.by_size["checkpoint_yield"]
-        if pays.any() and not pays.all():
-            remarks.append(f"It pays for jobs of {int(self.by_size.loc[pays, 'nodes'].min()):,} nodes and more.")
-        last = self.by_size.iloc[-1]
-        least = last["break_even_recall"]
+        fits = self.by_size[self.by_size["nodes"] <= self.nodes - np.nan_to_num(self.spares)]
+        gaining = fits.loc[fits["migration_yield"] > fits["checkpoint_yield"], "nodes"]
+        if 0 < len(gaining) < len(fits):
+            jobs = f"jobs of {count(int(gaining.min()), 'node')} and more"
+            remarks.append(f"It pays for {jobs}." if self.gain > 0.0 else f"Only {jobs} gain by it.")
+        largest, least = fits.iloc[-1], fits["break_even_recall"].iloc[-1]
         if self.predictor is not None and np.isfinite(least):
-            where = f"from a recall of {least:.2g} on" if least >= _NO_RECALL else "at any recall"
-            pay = "it pays" if last["migration_yield"] > last["checkpoint_yield"] else "it would pay"
-            remarks.append(f"For the largest jobs, of {int(last['nodes']):,} nodes, {pay} {where}.")
+            when = f"from a recall of {least:.2g} on" if least >= _NO_RECALL else "at any recall"
+            pays = "it pays" if largest["migration_yield"] > largest["checkpoint_yield"] else "it would pay"
+            nodes = count(int(largest["nodes"]), "node")
+            remarks.append(f"For the largest jobs beside the spares, of {nodes}, {pays} {when}.")
         if not bool(self.scenario.worth_comparing):
-            remarks.append("A migration takes longer than to save, repair and restore: a node is its own best spare.")
+            remarks.append("A migration is no faster than to save, repair and restore: a node is its own best spare.")
         return tuple(remarks)
 
 
 def spares_for_alarms(
     nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
 ) -> FloatArray:
-    """Spares for a risk if jobs leave nodes on true alarms (for M + D hours) and false ones (for M hours).
+    """Spares for a risk, at least 1, if jobs leave nodes on true alarms (for M + D hours) and false ones (for M hours).
 
     Nodes with an unpredicted failure return to their own job after the restart and need no spare.
     """
     mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("restart", restart)
     _, avoided, false = predictor.rates(mu, m)
     away = avoided * (m + d) + false * m  # mean hours away for an hour at work
-    return np.asarray(spares_for_risk(nodes, 1.0, away, 0.0, risk))
+    return np.maximum(spares_for_risk(nodes, 1.0, away, 0.0, risk), 1.0)
 
 
 def plan_migration(
@@ -261,8 +261,8 @@ def plan_migration(
     """
     rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
     size = rate.nodes
-    if nodes is None and size == 1:
-        raise ArgumentError("how many nodes the machine has is not known", remedy="give nodes")
+    if size == 1:
+        raise ArgumentError("a machine of 1 node has none to migrate to", remedy="give two nodes or more")
     scenario = replace(costs, restart=costs.restart + float(rate.node_repair))
     c, r, pause, m = (float(x) for x in (costs.save, costs.restore, costs.restart, costs.migration))
     level_checked(level)
@@ -291,9 +291,8 @@ def plan_migration(
         machine.check_spares(float(machine.spare_nodes(rate, Predictor(1.0, precise, lead))))
         least = machine.least_recalls(rate, precise, lead)
     else:  # the recall counts only failures of nodes and racks
-        least = break_even_recall(
-            gap, c, r, machine.down(rate), m, precise, lead, max(1.0 - spare / size, 0.0)
-        ) / rate.own_share(jobs.sizes)
+        least = break_even_recall(gap, c, r, machine.down(rate), m, precise, lead, 1.0 - spare / size)
+        least = least / rate.own_share(jobs.sizes)
     by_size = pd.DataFrame(
         {
             "nodes": jobs.sizes,
@@ -303,9 +302,11 @@ def plan_migration(
             "checkpoint_yield": yields_alone,
             "migration_every": moving,
             "migration_yield": yields,
-            "break_even_recall": np.where(least <= 1.0, least, np.nan),
+            "break_even_recall": np.where((least <= 1.0) & (spare != 0.0), least, np.nan),
         }
     )
+    foreseen = machine.spare_nodes(rate, Predictor(1.0))
+    quality = "" if predictor is None else ", with predictions of recall {:.3g} and precision {:.3g}".format(*stated)
     return MigrationPlan(
         by_size=by_size,
         break_even=machine.break_even(rate, *stated, lead),
@@ -318,7 +319,7 @@ def plan_migration(
         gain_low=gain_limits[0],
         gain_high=gain_limits[1],
         probability=np.nan if gains is None else float((gains > 0.0).mean()),
-        perfect=compare_throughputs(scenario, size, rate.node_mtbf, risk, mix=jobs, spares=spares),
+        perfect=compare_throughputs(scenario, size, rate.node_mtbf, mix=jobs, spares=foreseen),
         nodes=size,
         predictor=predictor,
         scenario=scenario,
@@ -331,10 +332,7 @@ def plan_migration(
         n_draws=0 if gains is None else gains.size,
         assumptions=(*_TAKEN, *(() if rate.drawn is None else (NOISE,))),
         extrapolated=beyond_fleet(source, size),
-        premise=f"For {rate.failing}"
-        + (
-            ":" if predictor is None else f", with predictions of recall {stated[0]:.3g} and precision {stated[1]:.3g}:"
-        ),
+        premise=f"For {rate.failing}{quality}:",
     )
 
 
@@ -385,19 +383,20 @@ class _Machine:
         return np.broadcast_to(whole("spares", self.spares, 0), shape)
 
     def moving(self, rate: JobRate, predictor: Predictor) -> tuple[FloatArray, FloatArray]:
-        """Best hours of work between saves with migration, and the yield without the spares, by size."""
+        """By size, best hours of work between saves, and yield net of spares; without a spare no alarm is heeded."""
         gap = self.gap(rate)
-        own = rate.own_share(self.jobs.sizes)
+        spare = self.spare_nodes(rate, predictor)[..., None]
+        own = rate.own_share(self.jobs.sizes) * (spare > 0.0)
         some = Predictor(predictor.recall[..., None] * own, predictor.precision[..., None], predictor.lead)
         costs = self.save, self.restore, self.down(rate), self.migration
         every = best_predicted_interval(gap, *costs, some)
-        working = 1.0 - self.spare_nodes(rate, predictor)[..., None] / self.size
-        return every, (1.0 - predicted_waste(gap, every, *costs, some)) * working
+        yields = (1.0 - predicted_waste(gap, every, *costs, some)) * (1.0 - spare / self.size)
+        return every, np.where(spare > 0.0, yields, self.alone(rate))
 
     def with_spares(self, rate: JobRate, predictor: Predictor) -> dict[str, float] | None:
         """Spares for every failure, and both yields where they take over at once; None where no job waits."""
         spare = float(self.spare_nodes(rate, Predictor(1.0, predictor.precision, predictor.lead)))
-        if not float(rate.wait) > 0.0 or spare >= self.size:
+        if not float(rate.wait) > 0.0 or not 0.0 < spare < self.size:
             return None
         machine, spared = replace(self, spares=int(spare)), rate.with_spares
         alone, moving = machine.alone(spared) * (1.0 - spare / self.size), machine.moving(spared, predictor)[1]

@@ -38,7 +38,7 @@ class Scenario:
     Attributes
     ----------
     save, restore, restart, migration : ndarray
-        C, R, D and M; any durations, stored in hours.
+        C, R, D (0 by default) and M (required); any durations, stored in hours.
     name : str
         Name of the scenario.
 
@@ -50,8 +50,8 @@ class Scenario:
 
     save: Any
     restore: Any
-    restart: Any
-    migration: Any
+    restart: Any = 0.0
+    migration: Any = None
     name: str = "given"
 
     def __post_init__(self) -> None:
@@ -158,8 +158,9 @@ class Throughputs(Result):
             "periodic checkpoints": self.periodic_exact,
         }
         shown = sorted(((float(np.ravel(v)[0]) / n, name) for name, v in yields.items()), reverse=True)
-        parts = ", ".join(f"{name} {percent(value)}" for value, name in shown)
-        return f"Share of the nodes at work: {parts}; {count(int(np.ravel(self.spares)[0]), 'spare')}."
+        spares = int(np.ravel(self.spares)[0])
+        parts = ", ".join(f"{name} {percent(value)}" for value, name in shown if spares or name != "migration")
+        return f"Share of the nodes at work: {parts}; {count(spares, 'spare')}."
 
 
 def compare_throughputs(

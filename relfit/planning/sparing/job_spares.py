@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from copy import copy
 from typing import Any, ClassVar
 
@@ -10,17 +11,18 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import durations, share, whole
-from relfit.base.arrays import Durations, FloatArray, Seed
+from relfit.base.arrays import BoolArray, Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
+from relfit.planning.job_rate import mean_time_of
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.planning.sparing.blocks import unavailability
 
 _AROUND = 3  # rows of the table on either side
 _FLAT = 0.9  # share of the wait above which more spares change little
-_MOST = 64  # spares beyond as many as the job has nodes
+_MOST = 16_384  # spares of a job that has fewer nodes
 _DRAWN = 200  # cases of nodes down computed at once
 _TAKES_OVER = "A spare takes over at once, and fails and is repaired like any node; all spares are in the job's system."
 _STEADY = "Repairs begin at once. Nodes and racks fail independently and at constant rates."
@@ -128,7 +130,7 @@ def plan_spares(
     Raises
     ------
     ArgumentError
-        For an invalid value, or without a time to repair.
+        For an invalid value, without a time to repair, or if neither 16,384 spares nor as many as nodes are enough.
 
     Notes
     -----
@@ -193,7 +195,7 @@ class _Shares:
         if not isinstance(source, Parameters):
             if own is None:
                 raise ArgumentError("the time to repair is not known", remedy=Remedy("give repair", "give --mttr"))
-            mtbf = float(durations("mtbf", source, zero=False))
+            mtbf = float(mean_time_of(source))
             return cls(unavailability(mtbf, own), mtbf, f"mean time between failures of a node {mtbf:g} h")
         source.require("mtbf.node", *(() if own is not None else ("mttr.mean",)))
         values: Any = source.values() if n_draws is None else draw_parameters(source, n_draws, rng)
@@ -266,12 +268,22 @@ def _varying(share: FloatArray, scatter: FloatArray) -> tuple[FloatArray, FloatA
 
 def _needed(shares: _Shares, size: int, limit: float) -> FloatArray:
     """Least spares with which each case waits at most a share `limit` of the time."""
+
+    def enough(spares: int) -> BoolArray:
+        return np.asarray(shares.waiting(size, spares) <= limit)
+
+    most = 1
+    while not enough(most).all():
+        if most >= max(_MOST, size):
+            what = f"no number of spares up to {most:,} keeps the wait at {limit:g} of the time"
+            raise ArgumentError(what, remedy="give a larger limit, or a shorter time to repair")
+        most *= 2
     needed = np.full(shares.node.size, np.nan)
-    for spares in range(size + _MOST):
-        needed[np.isnan(needed) & (shares.waiting(size, spares) <= limit)] = spares
+    for spares in range(bisect_left(range(most), True, key=lambda spares: bool(enough(spares).any())), most + 1):
+        needed[np.isnan(needed) & enough(spares)] = spares
         if not np.isnan(needed).any():
-            return needed
-    raise ArgumentError(f"no number of spares keeps the wait at {limit:g} of the time", remedy="give a larger limit")
+            break
+    return needed
 
 
 def _helps(shares: _Shares, size: int, spares: int) -> int:
