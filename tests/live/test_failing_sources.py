@@ -113,13 +113,16 @@ def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
 
 @pytest.mark.slow
 def test_what_a_wrong_clock_dates_ahead_is_told_and_not_looked_at(fleet: Path) -> None:
-    (fleet / "a.csv").write_text(GOOD + "n3,2190-01-02 10:00,2190-01-02 11:00,fan\n")
+    ahead = pd.Timestamp.now("UTC").floor("min") + pd.Timedelta("20h")
+    (fleet / "a.csv").write_text(GOOD + f"n3,{ahead:%Y-%m-%d %H:%M},{ahead:%Y-%m-%d %H:%M},fan\n")
     settings = read_watch_settings(fleet / "watch.toml")
     for _ in range(2):
         result = watch(settings)
         assert (result.records, result.undone) == (5, ())
-        assert result.problems[0].startswith("records later than now, up to 2190-01-02 11:00 UTC, are left out")
+        assert result.problems[0].startswith(f"records later than now, up to {ahead:%Y-%m-%d %H:%M} UTC, are left out")
         assert not [alarm.subject for alarm in result.alarms if alarm.kind == "rate"]
+    (fleet / "a.csv").write_text(GOOD + "n3,2190-01-02 10:00,2190-01-02 11:00,fan\n")
+    assert watch(settings).rejected == 1
 
 
 @pytest.mark.slow
