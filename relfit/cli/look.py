@@ -110,7 +110,7 @@ def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str
         what = reason.replace("... ", "a text ", 1) if reason.startswith("... ") else reason
         lines.append(f"          {number:,} rejected: {what} (first in line {first})")
     if len(rejections) > most:
-        lines.append(f"          and {len(rejections) - most} further reasons; see --json")
+        lines.append(f"          and {count(len(rejections) - most, 'further reason')}; see --json")
     return lines
 
 

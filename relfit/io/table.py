@@ -132,15 +132,6 @@ def _not_to_come(columns: Columns, content: Content, start: pd.Series, end: pd.S
         )
 
 
-def _reject_to_come(columns: Columns, *times: pd.Series) -> None:
-    """Reject rows with a time after tomorrow, unless most rows have one, as those of a simulated log may."""
-    tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
-    for field, instants in zip(("start", "end"), times, strict=False):
-        late = (instants > tomorrow).to_numpy()
-        if 0 < 2 * late.sum() < instants.notna().sum():
-            columns.rejections.reject(late, f"{field}s in the future", columns.named(field, "duration"))
-
-
 def _not_of_calm_days(columns: Columns) -> None:
     """Reject a table with dates of which most rows say that nothing failed: every such day would be a failure."""
     if "observed" not in columns:
@@ -180,7 +171,8 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
         _not_to_come(columns, content, start, from_length)
         end = end.fillna(from_length.astype(end.dtype))
-    _reject_to_come(columns, start, end)
+    rejections.reject(columns.to_come(start, start), "starts in the future", columns.named("start"))
+    rejections.reject(columns.to_come(end, start), "ends in the future", columns.named("end", "duration"))
     turned = (end < start).to_numpy()
     exchanged = ": are start and end exchanged?" if 2 * turned.sum() > turned.size and "duration" not in columns else ""
     rejections.reject(turned, f"ends before it starts{exchanged}", columns.named("end", "duration"))
@@ -280,7 +272,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
     clocks = columns.one_clock()
-    _reject_to_come(columns, time)
+    rejections.reject(columns.to_come(time, time), "a time in the future", columns.named("start"))
     words = columns.category("state")
     kinds = words.cat.categories.to_numpy(dtype=object)
     down, is_state = states(kinds, mapping_words(mapping.down), mapping_words(mapping.up))

@@ -293,6 +293,13 @@ class Columns:
     def _cell(self, field: str, row: int) -> str:
         return cell_text(self.values(field)[row])
 
+    @staticmethod
+    def to_come(times: pd.Series, beginnings: pd.Series) -> BoolArray:
+        """Which times are after tomorrow, where few `beginnings` are; a simulated log may lie there."""
+        tomorrow = pd.Timestamp.now("UTC") + pd.Timedelta("1D")
+        ahead = (beginnings > tomorrow).sum()
+        return np.asarray((times > tomorrow) & (2 * ahead < beginnings.notna().sum()), dtype=np.bool_)
+
     def empty(self, field: str) -> BoolArray:
         """Where a field has no value."""
         values = self.values(field)

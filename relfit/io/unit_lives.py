@@ -95,8 +95,13 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     clocks = columns.one_clock()
     ending = columns.names.get("left") or columns.names["start"]
     rejections.reject((left < entered).to_numpy(), "left before it entered", ending)
-    window = declared_window(columns, Window(entered.min(), max(entered.max(), left.max(skipna=True))))
+    ahead = columns.to_come(left, entered)
+    rejections.reject(ahead & failed, "failed in the future", ending)
+    rejections.reject(columns.to_come(entered, entered), "entered in the future", columns.names["entered"])
+    left = left.mask(ahead)  # a unit that is to leave still runs
     good = rejections.settle(strict)
+    seen = Window(entered[good].min(), max(entered[good].max(), left[good].max(skipna=True)))
+    window = declared_window(columns, seen)
     until = left.mask(left.isna() | (left > window.end), window.end)
     since = entered.mask(entered < window.start, window.start)
     there = (until > since) | (failed & (until == since) & (entered >= window.start))

@@ -183,3 +183,16 @@ def test_a_table_of_failures_stays_one(text: str) -> None:
 def test_a_failure_after_the_removal_is_rejected() -> None:
     log = read("serial,installed,failed_at,removed\na,2022-02-01,2022-03-01,2022-02-11\nb,2022-03-01,,\n")
     assert log.rejected["reason"].tolist() == ["failed after it left"]
+
+
+def test_dates_in_the_future_move_no_end() -> None:
+    text = (
+        "serial,installed,failed_at,removed\na,2022-02-01,2122-03-01,\nb,2022-03-01,,2122-03-01\nc,2122-03-01,,\n"
+        "d,2022-03-01,2022-06-01,\ne,2022-03-01,,2022-08-01\n"
+    )
+    log = rf.read(pd.read_csv(io.StringIO(text)), node="serial")
+    assert log.rejected["reason"].tolist() == ["failed in the future", "entered in the future"]
+    assert log.window.end == pd.Timestamp("2022-08-01", tz="UTC")
+    lives = log.lifetimes
+    assert lives is not None
+    assert lives.set_index("node")["running"].to_dict() == {"b": True, "d": False, "e": False}
