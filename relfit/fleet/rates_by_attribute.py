@@ -16,6 +16,7 @@ from relfit.fleet.incident_scopes import ScopeIncidents
 from relfit.fleet.prediction import relative_rates
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_values
+from relfit.log.tables import POPULATION_COLUMNS
 
 _SIZE = 0.01  # of the test of all attributes together
 _FEWEST_NODES, _FEWEST_FAILURES = 5, 10.0  # of a value that is compared; failures as expected of its nodes
@@ -24,7 +25,7 @@ _EQUAL = 1e6  # shape of the gamma variable of nodes that are equal within their
 
 def attributes_of(log: FailureLog, nodes: pd.Index) -> list[IntArray]:
     """Codes of these nodes' values of each attribute of the population, -1 if unknown."""
-    names = [name for name in log.attributes if name in log.population]
+    names = [name for name in log.population if name not in POPULATION_COLUMNS]
     return [pd.factorize(node_values(log, name, nodes))[0] for name in names]
 
 

@@ -395,7 +395,7 @@ class TestBadInput:
 
     @pytest.mark.parametrize("level", [0.0, 1.0, 95.0, float("nan")])
     def test_levels(self, fits, level):
-        with pytest.raises(rf.ArgumentError, match=r"level is .*must lie between 0 and 1"):
+        with pytest.raises(rf.ArgumentError, match=r"level is .*must lie strictly between 0 and 1"):
             fits["weibull"].interval("mean", level=level)
 
     def test_too_few_replications(self, fits):
