@@ -33,11 +33,15 @@ _NAMES = {
     "etr": "effective training ratio",
     "total_failures": "server failures",
     "successful_repairs": "repairs that cure",
+    "nonfaulty_repairs": "repairs of good servers",
     "failed_repairs": "repairs without cure",
     "standby_swaps": "standbys that took over",
     "interruptions": "stops for other jobs",
 }
-_CURE = "A repair without cure leaves a bad server bad; a good one was good before it, and works again."
+_CURE = (
+    "A repair without cure leaves a bad server bad; a good one was good before it, and works again. A rack failure "
+    "stops all servers of a rack and is no server failure; a standby takes over from each of its job's servers."
+)
 _MORE = "--details shows all outputs; --out FILE writes them."
 
 
