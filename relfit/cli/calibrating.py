@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relfit.fleet.calibration.parameter_values import Duration
 
 _ENDINGS = (".toml", ".json")
+_OF_AIRESIM = ", without what only --airesim says, as job_size=1024: there AIReSim has defaults of its own"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
 
 
@@ -141,8 +142,8 @@ def calibrate(
         return
     about = [] if parameters.period is None or parameters.period.finding is None else [parameters.period.finding]
     lines = _about(parameters, log) if details else _in_short(parameters, log, out is not None)
-    left_out = "" if log is None else _left_out(log.events)
-    exports = [f"written to {path}{left_out if kind == 'fta' else ''}" for kind, path in files]
+    about_file = {"fta": "" if log is None else _left_out(log.events), "airesim": _OF_AIRESIM}
+    exports = [f"written to {path}{about_file.get(kind, '')}" for kind, path in files]
     output.print_lines([*about, _summary(parameters), *lines, *output.told(out), *exports])
 
 

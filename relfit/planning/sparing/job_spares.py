@@ -158,7 +158,11 @@ def plan_spares(
     table["waiting_low"], table["waiting_high"] = np.array(between).T
     low, high = limits(None if drawn is None else _needed(drawn, size, highest), level, integer=True)
     independence = _TOGETHER.format(case.scatter[0]) if case.scatter[0] else _STEADY
-    racks = () if case.rack_size or "mtbf.rack" in case.left_out else ("Racks are not known and left out.",)
+    racks = () if "mtbf.rack" in case.left_out else ("Racks are not known and left out.",)
+    if case.rack_size:
+        racks = (
+            f"A failure of a rack takes {case.hit:.3g} nodes at once: the wait may fall in steps of as many spares.",
+        )
     return SparesPlan(
         spares=spares,
         spares_low=low,
