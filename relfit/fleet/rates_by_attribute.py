@@ -25,7 +25,7 @@ _EQUAL = 1e6  # shape of the gamma variable of nodes that are equal within their
 
 def attributes_of(log: FailureLog, nodes: pd.Index) -> list[IntArray]:
     """Codes of these nodes' values of each attribute of the population, -1 if unknown."""
-    names = [name for name in log.population if name not in POPULATION_COLUMNS]
+    names = [str(name) for name in log.population if name not in POPULATION_COLUMNS]
     return [pd.factorize(node_values(log, name, nodes))[0] for name in names]
 
 
