@@ -196,3 +196,23 @@ def test_a_function_may_print_and_end_its_process(sweep: Sweep, executor: str) -
     assert code == 1
     assert [row["runs"] for row in json.loads(out)["table"]] == [2, 0]
     assert set(rf.campaigns.load("store").failed["error"]) == {"SystemExit: 3"}
+
+
+@pytest.mark.parametrize(
+    ("costs", "what"),
+    [
+        ("5", "costs: 5 is no table"),
+        ('{ save = "5min" }', "costs: missing a required argument: 'restore'"),
+        (
+            '{ save = "5min", restore = "5min", migrate = "1min" }',
+            "got an unexpected keyword argument 'migrate'",
+        ),
+    ],
+)
+def test_a_wrong_table_of_a_planner_is_told_in_one_line(sweep: Sweep, costs: str, what: str) -> None:
+    """It ended in a bare TypeError."""
+    config = f'{{ planner = "migration", mtbf = "20000h", costs = {costs} }}'
+    code, _, err = sweep(f'run = "plan"\nreplications = 1\nconfig = {config}\nparameters = {{ nodes = [100, 1000] }}\n')
+    assert code == 2
+    assert what in err
+    assert "write it below [config] with save, restore, restart, migration" in err

@@ -204,6 +204,19 @@ class SparingRuns(Runner):
         return columns(result.replications.iloc[:n])
 
 
+def _of_table(name: str, value: object) -> object:
+    """The object that a table of a planner's configuration describes; an `ArgumentError` for a wrong table."""
+    signature = inspect.signature(_TABLES[name])
+    remedy = f"write it below [config] with {', '.join(signature.parameters)}"
+    if not isinstance(value, dict):
+        raise ArgumentError(f"{name}: {value!r} is no table", remedy=remedy)
+    try:
+        signature.bind(**value)
+    except TypeError as error:
+        raise ArgumentError(f"{name}: {error}", remedy=remedy) from None
+    return _TABLES[name](**value)
+
+
 class PlannerRuns(Runner):
     """A planner over its arguments.
 
@@ -234,7 +247,7 @@ class PlannerRuns(Runner):
         """The planner's arguments by name, tables as the objects that they describe, and those of `_OWN`."""
         tables = super().arguments(settings)
         check_names(tables, [*_OWN, *list(inspect.signature(_PLANNERS[self.planner]).parameters)[1:]])
-        return {name: _TABLES[name](**value) if name in _TABLES else value for name, value in tables.items()}
+        return {name: _of_table(name, value) if name in _TABLES else value for name, value in tables.items()}
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every number of the plan, and the ``yield`` of its best strategy."""
