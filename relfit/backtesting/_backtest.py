@@ -42,14 +42,14 @@ Progress = Callable[[str, float], None]
 def backtest(  # noqa: PLR0913 - what is tested, named one by one
     log: FailureLog,
     *,
-    parts: str | Sequence[str] = PARTS,
+    parts: str | Sequence[str] | None = None,
     horizons: Durations = ("30d", "90d"),
     every: object = None,
     sizes: int | Sequence[int] | None = None,
-    lengths: object = ("24h",),
+    lengths: object = None,
     by: str | None = "cause",
     group: str | None = None,
-    checkpoint: Checkpoint = _CHECKPOINT,
+    checkpoint: Checkpoint | None = None,
     service: float = 0.95,
     level: float = 0.9,
     fast: bool = False,
@@ -67,10 +67,12 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     ----------
     log : FailureLog
         With dated events. Several systems are tested separately.
-    parts : str or sequence of str
+    parts : str or sequence of str, optional
         Some of ``"forecasts"`` (failures of each system, and by rack and cause), ``"jobs"`` (share without
         interruption over the next 90 days), ``"nodes"`` (those that fail in the next 30 days) and ``"decisions"``
-        (checkpoint interval and drained nodes over the next 90 days, stock of parts over the horizons); all by default.
+        (checkpoint interval and drained nodes over the next 90 days, stock of parts over the horizons), or ``"all"``.
+        By default forecasts, with `sizes` or `lengths` also jobs, with `checkpoint` also decisions: these need a model
+        of the fleet at every origin, a second each.
     horizons : duration or sequence of durations
         Horizons of forecasts, in whole days.
     every : duration, optional
@@ -78,12 +80,12 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         is a year, or a third of the log if shorter, after its start; the last is the shortest horizon before its end.
     sizes : int or sequence of int, optional
         Nodes of jobs; by default 1, 16 and 64, if a system has twice as many.
-    lengths : duration or sequence of durations
-        Lengths of jobs, hours or text.
+    lengths : duration or sequence of durations, optional
+        Lengths of jobs, hours or text; by default 24 hours.
     by, group : str, optional
         Columns with the kind of a failure and the location of a node, as for `relfit.forecast`. With ``by=None``
         forecasts are only of complete systems, which takes a second.
-    checkpoint : Checkpoint
+    checkpoint : Checkpoint, optional
         Time to write and to restore a checkpoint; six minutes each by default.
     service : float
         Probability that a stock of parts lasts.
@@ -118,10 +120,16 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     >>> tested.summary[["horizon", "windows"]].to_numpy().tolist()
     [[720.0, 39.0], [2160.0, 37.0]]
     """
+    if parts is None:
+        of_jobs = sizes is not None or lengths is not None
+        parts = ["forecasts", *(["jobs"] if of_jobs else []), *(["decisions"] if checkpoint is not None else [])]
     wanted = [parts] if isinstance(parts, str) else list(dict.fromkeys(parts))
+    wanted = list(PARTS) if "all" in wanted else wanted
     unknown = [f"part {part!r} is not known" for part in wanted if part not in PARTS]
     if unknown or not wanted:
-        raise ArgumentError((unknown or ["no part to test"])[0], remedy=f"use one or more of {', '.join(PARTS)}")
+        raise ArgumentError(
+            (unknown or ["no part to test"])[0], remedy=f"use all, or one or more of {', '.join(PARTS)}"
+        )
     if log.lifetimes is not None and not len(log.events):
         raise ArgumentError("this log holds lifetimes without dates: there is no past to predict from")
     level_checked(level)
@@ -130,14 +138,24 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
         raise ArgumentError(f"the events of this log have no column {by!r}", remedy="use cause, or another of them")
     ahead = _days("horizons", horizons)
     step = None if every is None else _days("every", every)[0] / 24.0
-    jobs_for = tuple(np.unique(durations("lengths", lengths, zero=False)).tolist())
+    jobs_for = tuple(np.unique(durations("lengths", ("24h",) if lengths is None else lengths, zero=False)).tolist())
     jobs_of = None if sizes is None else tuple(np.unique(whole("sizes", sizes)).tolist())
     if not jobs_for or jobs_of == ():
         raise ArgumentError("no jobs to test", remedy="give at least one size and one length")
     origins = origins_of(log, ahead[0], step)
     detailed = None if fast else by
     scores = ForecastScores(ahead, level, service, detailed, group, rng, ranked=not fast)
-    run = _Run(wanted, jobs_of, jobs_for, checkpoint, level, fast, rng, scores, progress or (lambda what, done: None))
+    run = _Run(
+        wanted,
+        jobs_of,
+        jobs_for,
+        checkpoint or _CHECKPOINT,
+        level,
+        fast,
+        rng,
+        scores,
+        progress or (lambda what, done: None),
+    )
     pasts = run.systems(log, origins, ahead[0])
     models = origins.size if step is not None else max(4, min(_MODELS, _ALL_MODELS // len(pasts)))
     for i, past in enumerate(pasts):

@@ -213,11 +213,11 @@ class Backtest(Result):
         ]
         parts = [(name, self.of("forecasts", kind)) for kind, name in (("cause", "cause"), ("rack", self.group))]
         texts = [
-            f"by {kind} {words.against_counting(part.iloc[0])} (intervals covered {percent(part['held'].iloc[0])})"
+            f"by {kind}: {words.against_counting(part.iloc[0])}; intervals covered {percent(part['held'].iloc[0])}"
             for kind, part in parts
             if len(part)
         ]
-        return [*out, *([f"{words.whole_days(rows['horizon'].iloc[0])} {'; '.join(texts)}."] if texts else [])]
+        return [*out, *(f"{words.whole_days(rows['horizon'].iloc[0])} {text}." for text in texts)]
 
     def _jobs(self) -> list[str]:
         out = []

@@ -22,7 +22,8 @@ _CAUSES = 8
 _VALUES = 20  # where a column is asked for
 _RACKS = 8
 _NAMES = {"incidents": "incidents", "failures": "failures", "repair_hours": "repair (h)"}
-_PARTS = ("forecasts", "jobs", "nodes", "decisions")
+_PARTS = ("forecasts", "jobs", "nodes", "decisions", "all")
+_REST = "--parts all tests jobs, nodes and checkpoints, too, which takes longer."
 
 
 def forecast(
@@ -147,17 +148,15 @@ def _rows(table: pd.DataFrame, most: int, others: pd.DataFrame | None = None) ->
 def backtest(  # noqa: PLR0913 - one argument per option
     reading: opt.PastReading,
     to: output.Output,
-    parts: list[str] | None = opt.option(
-        "NAME", "forecasts, jobs, nodes, decisions; all four when left out. Repeatable."
-    ),
+    parts: list[str] | None = opt.option("NAME", "forecasts (default), jobs, nodes, decisions; or all. Repeatable."),
     horizon: list[str] | None = opt.option("TIME", "Of forecasts: 30d and 90d. Repeatable."),
     every: str | None = opt.option("TIME", "Time between two origins; 30 days or more by default."),
     size: list[int] | None = opt.option("K", "Nodes of a job: 1, 16 and 64. Repeatable.", min=1),
     length: list[str] | None = opt.option("TIME", "Of a job: 24h. Repeatable."),
     by: str = opt.option("COLUMN", "Column with the kind of a failure.", "cause"),
     group: opt.Group = None,
-    save: str = opt.option("TIME", "Time to write a checkpoint.", "6min"),
-    restore: str = opt.option("TIME", "Time to restore it.", "6min"),
+    save: str | None = opt.option("TIME", "Time to write a checkpoint; 6min by default."),
+    restore: str | None = opt.option("TIME", "Time to restore it; 6min by default."),
     service: opt.Service = 0.95,
     level: opt.Level = 0.9,
     details: opt.Details = False,
@@ -168,10 +167,13 @@ def backtest(  # noqa: PLR0913 - one argument per option
     From many past dates, the time after each is predicted from what was known at that date. Predictions are compared
     with the outcome and with simple counts. --out writes one row per prediction.
     """
-    costs = rf.jobs.Checkpoint(save=checked.duration("--save", save), restore=checked.duration("--restore", restore))
+    costs = None
+    if save is not None or restore is not None:
+        times = checked.duration("--save", save or "6min"), checked.duration("--restore", restore or "6min")
+        costs = rf.jobs.Checkpoint(save=times[0], restore=times[1])
     horizons = [_days("--horizon", text) for text in horizon or _HORIZONS]
     step = None if every is None else _days("--every", every)
-    lengths = [checked.duration("--length", text, positive=True) for text in length or ("24h",)]
+    lengths = [checked.duration("--length", text, positive=True) for text in length or ()] or None
     for name in parts or ():
         checked.choice("--parts", name, _PARTS)
     with ProgressSteps("reading", "predicting the past", "writing") as steps:
@@ -179,7 +181,7 @@ def backtest(  # noqa: PLR0913 - one argument per option
         steps.next()
         asked: dict[str, Any] = {"horizons": horizons, "every": step, "sizes": size or None, "lengths": lengths}
         asked |= {"by": by, "group": group, "checkpoint": costs, "service": service, "level": level}
-        tested = rf.backtest(used.log, parts=parts or _PARTS, progress=steps.say, rng=seed, **asked)
+        tested = rf.backtest(used.log, parts=parts, progress=steps.say, rng=seed, **asked)
         steps.next()
         drawn = [part for part in ("forecasts", "jobs") if part in tested.parts]
         pictures = [(part, partial(rf.plot, tested, part=part)) for part in drawn]
@@ -187,7 +189,8 @@ def backtest(  # noqa: PLR0913 - one argument per option
     if to.json:
         output.print_json({"period": used.to_dict(), **tested.to_dict()})
         return
-    findings = list(tested.findings) if details else [*_brief(tested), output.MORE]
+    brief = _brief(tested, parts is not None and len(tested.parts) == 1)
+    findings = list(tested.findings) if details else [*brief, *([] if parts else [_REST]), output.MORE]
     lead = used.headline
     if used.name == "all":
         window = used.log.window
@@ -195,11 +198,10 @@ def backtest(  # noqa: PLR0913 - one argument per option
     output.print_lines([lead, *findings, *written])
 
 
-def _brief(tested: rf.backtesting.Backtest) -> list[str]:
+def _brief(tested: rf.backtesting.Backtest, single: bool) -> list[str]:
     """The first sentence on each part, or all on a single one; the mark of trust, with its reason if not good."""
-    firsts = [output.first_sentence(tested.sentences(part)[0]) for part in tested.parts if tested.sentences(part)]
-    if len(tested.parts) == 1:
-        firsts = tested.sentences(tested.parts[0])
+    each = [tested.sentences(part) for part in tested.parts]
+    firsts = each[0] if single else [output.first_sentence(texts[0]) for texts in each if texts]
     firsts = [text for text in firsts if text not in tested.headline]
     if not {"forecasts", "jobs"} & set(tested.parts):
         return [tested.headline, *firsts, *tested.refutations]

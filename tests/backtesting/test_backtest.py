@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,7 +55,7 @@ def log() -> rf.FailureLog:
 
 @pytest.fixture(scope="module")
 def tested(log: rf.FailureLog) -> rf.backtesting.Backtest:
-    return rf.backtest(log, sizes=(1, 4), every="60d")
+    return rf.backtest(log, parts="all", sizes=(1, 4), every="60d")
 
 
 def starts(log: rf.FailureLog) -> np.ndarray:
@@ -95,7 +96,7 @@ def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_nothing_of_the_future_is_known(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
-    other = rf.backtest(fleet(1, after=3.0), sizes=(1, 4), every="60d")
+    other = rf.backtest(fleet(1, after=3.0), parts="all", sizes=(1, 4), every="60d")
     keys = ["part", "of", "name", "horizon", "size", "length", "origin"]
     said = ["predicted", "low", "high", "count_1", "every"]
     tables = []
@@ -569,6 +570,22 @@ def test_jobs_too_long_for_an_origin_leave_those_of_other_sizes() -> None:
     first = table[table["origin"] == table["origin"].min()]
     assert first[["size", "length"]].to_numpy().tolist() == [[1.0, 24.0], [4.0, 24.0]]
     assert len(table[table["length"] == 160 * DAY]) == 2 * (table["origin"].nunique() - 1)
+
+
+@pytest.mark.parametrize(
+    ("more", "parts"),
+    [
+        ({}, {"forecasts"}),
+        ({"sizes": 4}, {"forecasts", "jobs"}),
+        ({"lengths": "12h"}, {"forecasts", "jobs"}),
+        ({"sizes": 4, "parts": "forecasts"}, {"forecasts"}),
+        ({"checkpoint": Checkpoint(save="6min", restore="6min")}, {"forecasts", "decisions"}),
+        ({"parts": ("jobs", "all")}, {"forecasts", "jobs", "nodes", "decisions"}),
+    ],
+)
+def test_parts_by_default(log: rf.FailureLog, more: dict[str, Any], parts: set[str]) -> None:
+    """Forecasts alone: the others take a model of the fleet at every origin; an option of theirs asks for them."""
+    assert set(rf.backtest(log, every="90d", **more).parts) == parts
 
 
 def test_mistakes(log: rf.FailureLog) -> None:

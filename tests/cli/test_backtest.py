@@ -42,6 +42,17 @@ def test_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
+def test_what_is_not_tested_by_default_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = [word for word in QUICK if word not in ("--parts", "forecasts")]
+    texts = []
+    for more in ([], ["--length", "12h"], ["--parts", "forecasts"]):
+        assert main([*plain, *more]) == 0
+        texts.append(capsys.readouterr().out)
+    assert ["Jobs of" in text for text in texts] == [False, True, False]
+    assert ["--parts all tests jobs, nodes and checkpoints" in text for text in texts] == [True, True, False]
+
+
+@pytest.mark.slow
 def test_no_mark_at_another_level(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*QUICK, "--level", "0.95"]) == 0
     text = capsys.readouterr().out
