@@ -132,7 +132,8 @@ def _counted(
                         _add_runs(up - leave[j] - last[j], sizes, spared[:, j, i])
                         last[j] = up - leave[j]
             if stays < horizon:
-                leave += (stays < lengths) & (fails > lengths)
+                for j in range(lengths.size):
+                    leave[j] += stays < lengths[j] < fails
             up += 1
         for j in range(lengths.size):
             number[j, i] = up - leave[j]
