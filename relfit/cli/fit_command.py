@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import p_value
+from relfit.base.text import count, p_value
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -336,7 +336,7 @@ def _kind(kinds: Collection[str]) -> str:
 
 
 def _more_rows(rows: int, where: str) -> list[str]:
-    return [f"... {rows - _ROWS:,} more rows; {where}"] if rows > _ROWS else []
+    return [f"... {count(rows - _ROWS, 'more row')}; {where}"] if rows > _ROWS else []
 
 
 def _counted(statuses: object) -> str:

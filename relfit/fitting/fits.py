@@ -89,7 +89,7 @@ class Fits(Result):
         few = int((~comparable(self.results)).sum())
         return (
             f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
-            f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
+            f"{count(int(self.lives.n_lives.sum()), 'duration')}; best by AICc: {counts}"
             + (f", {few} with too few failures or fits to compare" if few else "")
         )
 

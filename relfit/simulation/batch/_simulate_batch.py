@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.base.writing import check_writable
 from relfit.io.workloads import Workload
 from relfit.simulation.batch import engine_state as es
@@ -242,9 +242,10 @@ def _result(run: Drive, complete: bool) -> BatchRun:
     notes = []
     endless = int(np.isinf(jobs["walltime"]).sum())
     if endless and run.settings["scheduler"] != "fcfs":
-        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
+        have = count(endless, "job has", "jobs have")
+        notes.append(f"{have} no walltime: the scheduler takes this as running indefinitely.")
     if counts["not_adjacent"]:
-        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+        notes.append(f"{count(counts['not_adjacent'], 'start')} found no adjacent idle nodes and took others.")
     now = max(float(state.now), run.start)
     notes += filter(None, (replayed_dates(source, run.start, now) for source in run.part.failures))
     log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
