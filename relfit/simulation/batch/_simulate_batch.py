@@ -28,6 +28,7 @@ from relfit.simulation.batch.batch_settings import (
     Saving,
     Scheduler,
 )
+from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import Failures, Table
 from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
 from relfit.simulation.batch.initial_state import first_state, in_classes
@@ -282,9 +283,13 @@ def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
 
 
 def replayed_dates(failures: Failures, start: float, end: float) -> str:
-    """The dates of a log whose failures strike a run between two seconds of its clock, or that a list ends early."""
+    """What the failures of a run are: dates of a log between two seconds of its clock, a list that ends early, or
+    calibrated parameters.
+    """
     if isinstance(failures, (PartOfFailures, ClassFailures)):
         return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
+    if isinstance(failures, CalibratedFailures) and failures.parameters.at:
+        return f"Failures by the {failures.parameters.title}."
     if not isinstance(failures, ReplayedFailures):
         return ""
     if failures.dates is None:
