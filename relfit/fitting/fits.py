@@ -94,7 +94,10 @@ class Fits(Result):
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All results, one row per group and distribution, with the group's keys as columns."""
+        """All results, one row per group and distribution, with the group's keys as columns.
+
+        ``mean_interval`` is the kind of ``mean_low`` and ``mean_high``: ``Wald``, or ``exact`` for the exponential.
+        """
         parts = [result.columns() for result in self.results.values()]
         keys = key_columns(self.groups).iloc[np.repeat(np.arange(len(self)), len(parts))].reset_index(drop=True)
         first = ("family", "status", "lives", "failures", "censored", "zeros")
