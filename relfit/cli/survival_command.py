@@ -124,7 +124,7 @@ def _shares(curves: rf.nonparametric.StepCurves, group: str, after: list[float])
     )
 
 
-def _median(row: Any, one: str) -> str:
+def _median(row: pd.Series, one: str) -> str:
     """The median of all times in a sentence."""
     of = f"{count(int(row['times']), 'time')}, {int(row['times'] - row['ended']):,} censored"
     if row["median"] == float("inf"):

@@ -303,7 +303,9 @@ class FamilyFit(FamilyEstimates, Result):
     @property
     def _quick_kind(self) -> npt.NDArray[np.object_]:
         """The kind of `mean_low` and `mean_high`, None where there is no fit."""
-        return np.where(self.ok, "exact" if self._exact else "Wald", None).astype(object)
+        kind = np.full(len(self.groups), None, dtype=object)
+        kind[self.ok] = "exact" if self._exact else "Wald"
+        return kind
 
     @property
     def mean_low(self) -> FloatArray:
