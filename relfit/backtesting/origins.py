@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import DataError, Remedy
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import TimeSteps
 from relfit.log.failurelog import FailureLog
@@ -42,7 +42,9 @@ def origins_of(log: FailureLog, horizon: float, every: float | None) -> IntArray
         least = int(np.ceil(1.5 * ((_FEWEST - 1) * step + horizon / 24.0)))
         closer = int(days // (_FEWEST - 1))  # days between four origins
         ways = (f"every='{closer}d'", f"--every {closer}d") if closer else ("shorter horizons", "shorter horizons")
-        few = f"{number} origins in {duration(window.hours)} are too few: predictions are made every {step} days"
+        be = "is" if number == 1 else "are"
+        few = f"{count(number, 'origin')} in {duration(window.hours)} {be} too few"
+        few = f"{few}: predictions are made every {step} days"
         longer = f"take a log of {least} days or more, or"
         remedy = Remedy(f"{longer} {ways[0]}", f"{longer} {ways[1]}")
         raise DataError(f"{few}, from a third of the log on", remedy=remedy)
@@ -112,7 +114,7 @@ class SystemPast:
         first, last = begin + min(_FIRST * DAY, (end - begin) // 3), end - int(horizon / 24.0 * DAY)
         mine = origins[(origins >= first) & (origins <= last)]
         if mine.size < _FEWEST or at.size < _RECORDS:
-            raise DataError(f"{at.size} records and {mine.size} origins are too few")
+            raise DataError(f"{count(at.size, 'record')} and {count(mine.size, 'origin')} are too few")
         begin = min(begin, int(at.min()))
         until = mine[-1] + (end - mine[-1]) // DAY * DAY
         steps = TimeSteps.of(pd.Timestamp(begin, tz="UTC"), pd.Timestamp(int(until), tz="UTC"))

@@ -19,6 +19,11 @@ def count(value: int, one: str, many: str | None = None) -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
+def out_of(value: int, total: int, one: str, was: str = "is", were: str = "are") -> str:
+    """A part of a number of things, with its verb: ``1 of 1,047 rows is``, ``2 of 1,047 rows are``."""
+    return f"{value:,} of {count(total, one)} {was if value == 1 else were}"
+
+
 def percent(share: float, digits: int | None = None, sign: str = "") -> str:
     """A share in percent, to `digits` decimals or as many as it needs; 100 % only if it is exactly that."""
     if math.isnan(share):

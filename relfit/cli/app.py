@@ -37,6 +37,7 @@ from relfit.cli import (
     plan_sparing,
     predict,
     simulate_commands,
+    survival_command,
     sweep_command,
     trend_commands,
     watch_command,
@@ -60,7 +61,14 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 _OF_LOGS = (
-    *(look.info, fit_command.fit, look.report, dependence_commands.dependence, trend_commands.trend),
+    *(
+        look.info,
+        fit_command.fit,
+        survival_command.survival,
+        look.report,
+        dependence_commands.dependence,
+        trend_commands.trend,
+    ),
     *(dependence_commands.incidents, trend_commands.regress, predict.system, best_size_command.nodes),
     *(forecast_commands.forecast, forecast_commands.backtest, calibrating.calibrate, data_commands.convert),
     *(data_commands.data, data_commands.fetch, data_commands.doctor),

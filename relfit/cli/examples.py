@@ -12,6 +12,7 @@ _WIDEST = 72  # characters of an example in a line of the help, before a backsla
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": ("relfit info failures.csv", "relfit info failures.csv --column node=host --out rejected.csv"),
     "fit": ("relfit fit failures.csv", "relfit fit failures.csv --per cause --measure ttr --out fits.csv"),
+    "survival": ("relfit survival failures.csv", "relfit survival failures.csv --by rack --plot survival.png"),
     "report": ("relfit report failures.csv -o report.html",),
     "convert": ("relfit convert failures.csv -o failures.parquet", "relfit convert failures.csv --by year -o parts"),
     "data": ("relfit data", "relfit data white -o white.csv"),
@@ -66,7 +67,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 """Command lines by command; every one is parsed by the tests."""
 
 SECTIONS = {
-    "Look": ("info", "fit", "report", "convert", "data", "fetch", "doctor"),
+    "Look": ("info", "fit", "survival", "report", "convert", "data", "fetch", "doctor"),
     "Check": ("dependence", "trend", "incidents", "regress"),
     "Predict": ("system", "nodes", "forecast", "backtest"),
     "Plan": ("calibrate", "plan"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import p_value
+from relfit.base.text import count, p_value
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -246,10 +246,11 @@ def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:
 
 
 def _with_observed(fits: rf.fitting.Fits, observed: rf.nonparametric.ObservedTimes) -> pd.DataFrame:
-    """Everything about the fits, and what was observed of each group beside it."""
+    """Everything about the fits, with the limits of the mean that are printed, and what was observed of each group."""
     import numpy as np
 
     table = fits.to_frame()
+    table["mean_low"], table["mean_high"], table["mean_interval"] = _mean_limits(fits)
     for name in ("mean", "mean_low", "mean_high", "median", "median_low", "median_high"):
         table[f"observed_{name}"] = np.repeat(getattr(observed, name), len(fits.families))
     return table
@@ -301,16 +302,21 @@ def _comparison(fits: rf.fitting.Fits, rejected: pd.DataFrame, tested: int) -> l
     return [*best, "", f"{title}controlled", *output.table(rejected), ""]
 
 
-def _by_group(fits: rf.fitting.Fits, all_tested: bool, title: str) -> list[str]:
-    """The fits of the first groups, with p-values of these alone where not all are tested."""
+def _mean_limits(fits: rf.fitting.Fits) -> list[Any]:
+    """Bounds of the means that hold for few failures too, and their kinds, one entry per group and distribution."""
     import numpy as np
 
+    limits = [fits[name].mean_limits() for name in fits.families]
+    return [np.stack(values, axis=1).ravel() for values in zip(*limits, strict=True)]
+
+
+def _by_group(fits: rf.fitting.Fits, all_tested: bool, title: str) -> list[str]:
+    """The fits of the first groups, with p-values of these alone where not all are tested."""
     groups = fits.groups.to_frame(index=False)
     first = range(min(-(-_ROWS // len(fits.families)), len(fits)))
     part = fits if all_tested else fits.take(first)
     table = part.summary().reset_index()
-    limits = [fits[name].take(first).mean_limits() for name in fits.families]
-    low, high, kinds = (np.stack(values, axis=1).ravel()[:_ROWS] for values in zip(*limits, strict=True))
+    low, high, kinds = (values[:_ROWS] for values in _mean_limits(fits.take(first)))
     shown = table.head(_ROWS).assign(mean_low=low, mean_high=high)
     keys = list(table.columns[: table.columns.get_loc("status")])
     several = [True] if groups.shape[1] == 1 else [len(set(column.dropna())) > 1 for _, column in groups.items()]
@@ -336,7 +342,7 @@ def _kind(kinds: Collection[str]) -> str:
 
 
 def _more_rows(rows: int, where: str) -> list[str]:
-    return [f"... {rows - _ROWS:,} more rows; {where}"] if rows > _ROWS else []
+    return [f"... {count(rows - _ROWS, 'more row')}; {where}"] if rows > _ROWS else []
 
 
 def _counted(statuses: object) -> str:

@@ -14,6 +14,7 @@ import typer
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, ReadError
+from relfit.base.text import out_of
 from relfit.cli import option_values as checked
 
 FAMILIES = "exponential,weibull,gamma,lognormal"
@@ -147,7 +148,7 @@ OF_A_FILE = [one.name for one in fields(Reading) if one.name not in ("log", "str
 def omissions(log: rf.FailureLog) -> str:
     """Which rows and events of its files are not in a log, and why, but for those not selected; empty if all are."""
     rejected, rows = len(log.rejected), log.source.rows_read
-    were = [f"{rejected:,} of {rows:,} rows were rejected"] if rejected else []
+    were = [f"{out_of(rejected, rows, 'row', 'was', 'were')} rejected"] if rejected else []
     return "; ".join([*were, *log.source.not_read])
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from relfit.base.errors import ArgumentError, DataError, RelfitError
+from relfit.base.text import count
 from relfit.base.writing import check_writable, complete, guarded_table
 from relfit.cli import option_values
 from relfit.cli import options as opt
@@ -299,7 +300,7 @@ def few_rows(name: str, frame: pd.DataFrame, most: int = _ROWS) -> list[str]:
     shown = frame.iloc[:most, :_COLUMNS]
     lines = [f"{name[:1].upper()}{name[1:]}", *table(shown)]
     if len(shown) < len(frame):
-        lines.append(f"... {len(frame) - len(shown)} more rows; --out FOLDER/ writes all of them")
+        lines.append(f"... {count(len(frame) - len(shown), 'more row')}; --out FOLDER/ writes all of them")
     return lines
 
 

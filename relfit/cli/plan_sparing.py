@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -282,5 +282,6 @@ def _show(plan: SparingEvaluation, shown: Shown, notes: tuple[str, ...], to: out
     empty = [name for name in _COLUMNS if name.endswith("_percent") and not table[name].abs().max() > 5e-4]
     few = table[[name for name in _COLUMNS if name not in empty]].head(_ROWS).rename(columns=_COLUMNS)
     lines = [head, "", *shown.findings, *notes, "", "Strategies (blocks and job in GPUs)", *output.table(few)]
-    lines += [f"... {len(table) - _ROWS} more rows; --out table.csv writes all of them"] if len(table) > _ROWS else []
+    more = count(len(table) - _ROWS, "more row")
+    lines += [f"... {more}; --out table.csv writes all of them"] if len(table) > _ROWS else []
     output.print_lines([*lines, *shown.lines, *written])

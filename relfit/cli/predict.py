@@ -307,8 +307,8 @@ def _best_first(chosen: rf.System, horizon: float) -> tuple[rf.System, list[str]
 
     order = most_reliable_first(chosen, horizon)
     nameless = np.array([NOT_SEEN in str(name) for name in chosen.names[order]])
-    note = f"{nameless.sum()} nodes without a failure have no name: --population names them."
-    return chosen.take(order[~nameless]), [note] if nameless.any() else []
+    nodes = count(int(nameless.sum()), "node without a failure has", "nodes without a failure have")
+    return chosen.take(order[~nameless]), [f"{nodes} no name: --population names them."] if nameless.any() else []
 
 
 def _of_all_together(log: str) -> bool:

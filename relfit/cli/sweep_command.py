@@ -85,7 +85,8 @@ def run(
         if result.missing:
             early = executor == "processes" and result.runs.empty
             hint = " (with --executor serial the first begin at once)" if early else ""
-            told = f"relfit: stopped: {result.missing:,} runs are to be done{hint}; go on with: {shlex.join(words)}"
+            runs = count(result.missing, "run is", "runs are")
+            told = f"relfit: stopped: {runs} to be done{hint}; go on with: {shlex.join(words)}"
             typer.echo(told, err=True)
             sys.stdout.flush()
             raise typer.Exit(_INTERRUPTED if signals.count(signal.SIGINT) > 1 else STOPPED)

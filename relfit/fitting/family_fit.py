@@ -286,9 +286,7 @@ class FamilyFit(FamilyEstimates, Result):
         With fewer than 20 failures, and up to 100,000 durations, those of the profile likelihood, which take longer;
         else `mean_low` and `mean_high`. The kind is None where there is no fit.
         """
-        low, high = self.mean_low.copy(), self.mean_high.copy()
-        kind = np.full(len(self.groups), None, dtype=object)
-        kind[self.ok] = "exact" if self._exact else "Wald"
+        low, high, kind = self.mean_low.copy(), self.mean_high.copy(), self._quick_kind
         few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
         if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
             limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
@@ -301,6 +299,13 @@ class FamilyFit(FamilyEstimates, Result):
             low, high = exact_limits(self, quantity, self.level)
             return np.where(self.ok, low, np.nan), np.where(self.ok, high, np.nan)
         return wald_limits(self, quantity, self.level)
+
+    @property
+    def _quick_kind(self) -> npt.NDArray[np.object_]:
+        """The kind of `mean_low` and `mean_high`, None where there is no fit."""
+        kind = np.full(len(self.groups), None, dtype=object)
+        kind[self.ok] = "exact" if self._exact else "Wald"
+        return kind
 
     @property
     def mean_low(self) -> FloatArray:
@@ -420,8 +425,9 @@ class FamilyFit(FamilyEstimates, Result):
         for name, value in self.parameters.items():
             low, high = self.parameter_intervals[name]
             values |= {name: value, f"{name}_se": self.standard_errors[name], f"{name}_low": low, f"{name}_high": high}
-        names = ("mean", "mean_low", "mean_high", "median", "loglik", "aic", "aicc", "bic")
-        values |= {name: getattr(self, name) for name in names}
+        values |= {name: getattr(self, name) for name in ("mean", "mean_low", "mean_high")}
+        values |= {"mean_interval": self._quick_kind}
+        values |= {name: getattr(self, name) for name in ("median", "loglik", "aic", "aicc", "bic")}
         tests = self.tests
         for i, test in enumerate(tests.tests):
             values |= {test: tests.statistic[:, i], f"{test}_p": tests.p[:, i]}

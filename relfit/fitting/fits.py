@@ -89,12 +89,15 @@ class Fits(Result):
         few = int((~comparable(self.results)).sum())
         return (
             f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
-            f"{int(self.lives.n_lives.sum())} durations; best by AICc: {counts}"
+            f"{count(int(self.lives.n_lives.sum()), 'duration')}; best by AICc: {counts}"
             + (f", {few} with too few failures or fits to compare" if few else "")
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """All results, one row per group and distribution, with the group's keys as columns."""
+        """All results, one row per group and distribution, with the group's keys as columns.
+
+        ``mean_interval`` is the kind of ``mean_low`` and ``mean_high``: ``Wald``, or ``exact`` for the exponential.
+        """
         parts = [result.columns() for result in self.results.values()]
         keys = key_columns(self.groups).iloc[np.repeat(np.arange(len(self)), len(parts))].reset_index(drop=True)
         first = ("family", "status", "lives", "failures", "censored", "zeros")

@@ -149,7 +149,7 @@ class SlurmNodes(Result):
         """How many nodes have which weights, and how many should be drained."""
         low, high = int(self.table["weight"].min()), int(self.table["weight"].max())
         if low == high:
-            text = f"{count(len(self.table), 'node')} do not differ: all have the weight {low}"
+            text = f"{count(len(self.table), 'node does', 'nodes do')} not differ: all have the weight {low}"
         else:
             text = f"{count(len(self.table), 'node')} have weights from {low} to {high} (100 is the mean failure rate)"
         drained = len(self.drain)

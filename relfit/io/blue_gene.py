@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relfit.base.text import count
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
@@ -71,7 +72,8 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             rows.append((location[row] or None, clock[row], cause, table.rejections.lines[row], detail))
         records.add(table)
     records.funnel += [("messages", records.read), ("alerts", alerts)]
-    records.notes += [f"{again} messages have the record number of an earlier one; counted once"] if again else []
+    have = count(again, "message has", "messages have")
+    records.notes += [f"{have} the record number of an earlier one; counted once"] if again else []
     node, start, cause, line, detail = (list(column) for column in zip(*rows, strict=True)) if rows else [[]] * 5
     outcome = RawFailures(node, np.array(start, dtype=np.int64), cause, np.array(line, dtype=np.int64), detail=detail)
     return outcome.log(records, severities, edges, sorted(places), strict)

@@ -141,7 +141,8 @@ def observed(
         outside |= absent
         people = people[~gone].reset_index(drop=True)
         fleet.population = people.assign(**{name: text_column(people[name]) for name in ("system", "node")})
-        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list were not there within the window")
+        were = "was" if gone.sum() == 1 else "were"
+        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window")
     fleet.notes += beyond
     inside = events[~outside].reset_index(drop=True) if outside.any() else events
     fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)

@@ -225,12 +225,15 @@ def _assemble(
     )
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     available = len(table) - down.size
-    said = [*notes, f"{available} rows say that a node was available; they are kept as its time under observation"]
+    rows = count(available, "row says", "rows say")
+    said = [*notes, f"{rows} that a node was available; kept as its time under observation"]
     if silent:
-        said.append(f"{count(silent, 'node')} of the component table without a row were never watched and are left out")
+        was, be = ("was", "is") if silent == 1 else ("were", "are")
+        without = f"{count(silent, 'node')} of the component table without a row"
+        said.append(f"{without} {was} never watched and {be} left out")
     cut = int((began | ended).sum())
     if cut:
-        said.append(f"{cut} outages are cut off by the beginning or end of their node's trace")
+        said.append(f"{count(cut, 'outage is', 'outages are')} cut off by the beginning or end of their node's trace")
     rows_read, zone = len(table) + len(rejections.frame()), check_zone(timezone, zone)
     source = source_of(content, _NAME, rows_read, len(table), zone, said)
     return FailureLog(events, population, window, rejections.frame(), source)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.ordering import changes
+from relfit.base.text import count
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable, as_numbers, as_text_array
@@ -103,7 +104,7 @@ def log_of_samples(
     outages = outages_between(stretch, time, value == 0)
     records.funnel += [("samples", records.read), ("that say down", int((value == 0).sum()))]
     if gap.any():
-        records.notes.append(f"{int(gap.sum())} gaps between samples: what happened there is not known")
+        records.notes.append(f"{count(int(gap.sum()), 'gap')} between samples: what happened there is not known")
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
     until = time[last_of][outages.node] if time.size else time

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.text import count
+from relfit.base.text import count, out_of
 from relfit.io.parsing.opening import Content, encoding_of
 from relfit.io.parsing.rows import NoRowsError, Rejections, TextTable
 from relfit.io.parsing.text_content import valid
@@ -178,5 +178,5 @@ def rows_of_lines(content: Content, pattern: str) -> TextTable:
     def text_of(row: int) -> str:
         return " ".join(str(values[row]) for values in columns.values())[:200]
 
-    said = f"{count(lines.size, 'line')} of {read:,} match the pattern; the others say nothing"
+    said = f"{out_of(lines.size, read, 'line', 'matches', 'match')} the pattern; the others say nothing"
     return TextTable(tuple(names), columns, Rejections(content.path, lines, text_of), lines.size, (said,))

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
 from relfit.io.clock_lines import Clock, stamps_without_year, turns
 from relfit.io.parsing.opening import Content
@@ -179,8 +180,9 @@ class _OldStamps(_Stamps):
         first = year if year is not None else self._first_year()
         times, twice = self.clock.instants(first)
         if twice:
+            lie = count(twice, "time lies", "times lie")
             self.records.notes.append(
-                f"{twice} times lie in an hour that comes twice; the order of lines decides, else the first is meant"
+                f"{lie} in an hour that comes twice; the order of lines decides, else the first is meant"
             )
         how = "as given" if year is not None else "from when the file was last changed; --year says it"
         self.records.notes.append(f"stamps have no year: the first line is of {first}, {how}")

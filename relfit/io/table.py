@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray
 from relfit.base.errors import Remedy
-from relfit.base.text import count
+from relfit.base.text import count, out_of
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
@@ -142,8 +142,7 @@ def _not_of_calm_days(columns: Columns) -> None:
         others = "take the rows that are; read daily snapshots of drives with"
         units = "a table with one row per unit has lives"
         raise columns.rejections.error(
-            f"column {name!r} says that {int((is_flag & ~true).sum())} of {count(columns.size, 'row')} are not "
-            "failures",
+            f"column {name!r} says that {out_of(int((is_flag & ~true).sum()), columns.size, 'row')} not failures",
             Remedy(
                 f"{others} format=backblaze; {units}: entered=..., left=..., without start; or switch the column off "
                 "with observed=''",
@@ -194,8 +193,8 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     events = every
     if not failing.all():
         events = every[failing[good]].reset_index(drop=True)
-        calm = count(len(every) - len(events), "row")
-        said.append(f"failures are rows with {mapping.failures}; {calm} only say that their nodes were there")
+        calm = count(len(every) - len(events), "row only says", "rows only say")
+        said.append(f"failures are rows with {mapping.failures}; {calm} that a node was there")
     latest = max(every[name].max() for name in ("start", "end") if every[name].notna().any())
     return _log(columns, content, events, attributes, nodes, latest, said, every)
 
@@ -315,8 +314,9 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     said = [
         columns.taken,
         *clocks,
-        f"{count(int(good.sum()), 'row')} of states are {count(len(events), 'outage')}; "
-        f"{int(outages.open.sum())} not over at the end, {count(outages.repeated, 'row')} repeat what was known",
+        f"{count(int(good.sum()), 'row of states is', 'rows of states are')} {count(len(events), 'outage')}; "
+        f"{int(outages.open.sum())} not over at the end, "
+        f"{count(outages.repeated, 'row repeats', 'rows repeat')} what was known",
         *told,
     ]
     return _log(columns, content, events, attributes, nodes, last, said, everyone)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.errors import ArgumentError
+from relfit.base.text import count
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, source_of
 from relfit.io.parsing.delimited import read_csv
 from relfit.io.parsing.opening import Content
@@ -106,9 +107,8 @@ def _assemble(
     longest = stays.sort_values("hours", kind="stable").drop_duplicates("node", keep="last").set_index("node")
     entered = stays.groupby("node")["insert"].min()
     where = {name: longest[name].reindex(lives.index).to_numpy() for name in places}
-    count = len(lives)
     lifetimes = lifetimes_frame(
-        system=["titan"] * count,
+        system=["titan"] * len(lives),
         node=lives.index.to_numpy(),
         duration=lives["hours"].to_numpy(),
         observed=observed.to_numpy(),
@@ -116,7 +116,7 @@ def _assemble(
         attributes={**where, "cause": cause.to_numpy()},
     )
     population = population_frame(
-        system=["titan"] * count,
+        system=["titan"] * len(lives),
         node=lives.index.to_numpy(),
         entered=entered.reindex(lives.index).reset_index(drop=True),
         left=lives["remove"].reset_index(drop=True),
@@ -130,14 +130,15 @@ def _assemble(
     overlapping = int((same & (ordered["insert"] < ordered["remove"].shift()).to_numpy()).sum())
     notes = [*text_notes, "a life is the sum of its GPU's stays; its place is that of the longest stay"]
     notes.append(
-        f"{int(observed.sum()):,} lifetimes ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
+        f"{count(int(observed.sum()), 'lifetime')} ended in a failure by outcome={outcome} ({_OUTCOMES[outcome]}), "
         "the others are censored"
     )
     if overlapping:
-        notes.append(f"{overlapping} stays begin before an earlier stay of the same GPU ends; durations stand")
+        begin = count(overlapping, "stay begins", "stays begin")
+        notes.append(f"{begin} before an earlier stay of the same GPU ends; durations stand")
     unplaced = int(place["column"].isna().sum())
     if unplaced:
-        notes.append(f"{unplaced} rows have a location that could not be parsed")
+        notes.append(f"{count(unplaced, 'row has', 'rows have')} a location that could not be parsed")
     source = source_of(content, _NAME, table.rows_read, len(rows), zone, notes)
     window = Window(population["entered"].min(), population["left"].max(), True, True)
     return FailureLog(events, population, window, table.rejections.frame(), source, lifetimes)

@@ -130,7 +130,7 @@ def _filled(population: pd.DataFrame, nodes: int | Sequence[str], window: Window
         raise DataError(what, remedy='give their source a list with a system for each: population = "nodes.csv"')
     if isinstance(nodes, int):
         if nodes < len(population):
-            what = f"nodes = {nodes}, and {count(len(population), 'node')} are known"
+            what = f"nodes = {nodes}, and {count(len(population), 'node is', 'nodes are')} known"
             raise DataError(what, remedy="correct nodes")
         return with_nodes(population, [f"not seen {i + 1}" for i in range(nodes - len(population))], window)
     seen = set(population["node"].astype(str))

@@ -14,6 +14,7 @@ from relfit.base.arrays import IntArray, Value
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.sealed import seal_arrays
+from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import Outages, outages_of
@@ -127,12 +128,12 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
     cause = np.append(causes, -1)[last]
     present = np.unique(causes[times.ended[times.ended >= 0]])
     labels = names[present] if present.size else np.array(["unknown"])
-    count = labels.size
     # every duration is once in the group of each cause
-    positions = np.repeat(np.arange(lives.n_groups), count)
+    positions = np.repeat(np.arange(lives.n_groups), labels.size)
     repeated = lives.take(positions)
     rows = lives.rows_of(positions)
     wanted = np.tile(present if present.size else np.array([0]), lives.n_groups)
+    of_unknown = count(left_out, "time in progress at an unknown age is", "times in progress at an unknown age are")
     keys = repeated.groups.to_frame(index=False)
     keys[column] = np.tile(labels, lives.n_groups)
     return replace(
@@ -143,7 +144,7 @@ def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | N
         notes=(
             *lives.notes,
             f"failures from another {column} censor a time",
-            *([f"{left_out} times in progress at an unknown age are left out"] if left_out else []),
+            *([f"{of_unknown} left out"] if left_out else []),
         ),
     )
 

@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.bursts import FEWEST, in_nodes, step_of
 from relfit.base.numeric.ordering import order_in_groups
 from relfit.base.sealed import read_only, seal_arrays
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.tables import POPULATION_COLUMNS, Tables, Window, group_codes, made_once, pairs
 
@@ -203,10 +203,12 @@ def _assembled(
         follows, reach = _bursts(unit, start, end_known, clock_step(log), log.window)
         if reach and overlaps == "merge":
             joined |= follows
+            after = f"within {duration(reach / NANOSECONDS_PER_HOUR)} after one of the same node"
+            bursts = "is a burst" if follows.sum() == 1 else "are bursts"
             notes = (
                 *notes,
-                f"{int(follows.sum()):,} records within {duration(reach / NANOSECONDS_PER_HOUR)} after one of the same "
-                "node are bursts: part of one failure (one for each node, where a burst hit several)",
+                f"{count(int(follows.sum()), 'record')} {after} {bursts}: part of one failure (one for each node, "
+                "where a burst hit several)",
             )
     keep = np.flatnonzero(~joined & (code >= 0))
     rows = keep[order_in_groups(code[keep], start[keep])]

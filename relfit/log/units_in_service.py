@@ -63,5 +63,6 @@ def running_units(log: FailureLog, lives: LifeData, per: str, first: str) -> tup
     by_node = log.ttf("node", first=first)
     places = by_node.groups.get_indexer(pairs(log.population[~left]))
     running = by_node.take(places[places >= 0].tolist())
-    gone = f"{int(left.sum()):,} of {count(len(left), 'node')} left before the end and do not run"
+    do = "does" if left.sum() == 1 else "do"
+    gone = f"{int(left.sum()):,} of {count(len(left), 'node')} left before the end and {do} not run"
     return running.pooled() if per == "all" else running, gone

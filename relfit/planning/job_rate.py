@@ -226,26 +226,29 @@ def _of_parameters(
     def scoped(of: FailuresByScope) -> tuple[ScopeFailures, ...]:
         return tuple(scope if hours is None else replace(scope, mttr=hours, mttr_node=None) for scope in of.placed)
 
-    scatter = parameters.values().get("fleet.down_scatter", 0.0)
+    values = parameters.values()
+    scatter = values.get("fleet.down_scatter", 0.0)
     means = JobRate(scoped(failures), size, counted=failures.job_failures, scatter=scatter)
     groups = next((scope for scope in means.scopes if scope.name == "group"), None)
     if groups is not None and groups.hits and groups.mttr_name and hours is None:
         means = replace(means, longer=partial(_longer, means, groups.hits))
     drawn = None
     keys = list(dict.fromkeys(scope.mttr_name for scope in means.scopes if scope.mttr_name))
-    single = "node" if "mtbf.node" in parameters.values() else "outage"
+    single = "node" if "mtbf.node" in values else "outage"
     names = [f"mtbf.{single if scope.name == 'node' else scope.name}" for scope in means.scopes]
-    if any(name not in parameters.unknown_uncertainty for name in [*names, *(keys if hours is None else ())]):
+    unknown = parameters.unknown_uncertainty
+    if any(name not in unknown for name in [*names, *(keys if hours is None else ())]):
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
         scopes = scoped(FailuresByScope.of_parameters(parameters, draws))
         drawn = replace(means, scopes=scopes, scatter=draws["fleet.down_scatter"] if scatter else 0.0)
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
-    basis = f"parameters ({', '.join(names)})" + (f" of {parameters.name}" if parameters.name else "")
+    basis = parameters.title.replace("parameters", f"parameters ({', '.join(names)})", 1)
     unnamed = parameters.name in _UNNAMED
     named = "the calibrated fleet" if unnamed else parameters.name
     like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
-    return replace(means, source=basis, waits=waits, drawn=drawn, like=like)
+    when = {"current": " now", "long-run": " in the long run"}.get(basis.partition(" ")[0], "")
+    return replace(means, source=basis, waits=waits, drawn=drawn, like=f"{like}{when}")
 
 
 def _longer(means: JobRate, hits: Sequence[tuple[int, float, float]], nodes: FloatArray) -> FloatArray:

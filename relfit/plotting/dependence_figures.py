@@ -15,7 +15,7 @@ from relfit.analyses.independence import Cofailures, Correlations, Cycles, Dispe
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_ppf
-from relfit.base.text import duration, number, p_value, percent
+from relfit.base.text import count, duration, number, out_of, p_value, percent
 from relfit.plotting import style
 from relfit.plotting._registry import Axes, plot
 from relfit.plotting.event_figures import even_bars
@@ -110,7 +110,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
     message = "No node has enough times to failure for a test along time"
     if tested:
         chance = f"chance would reject {row['expected']:.0f}"
-        message = f"Durbin-Watson rejects {rejected:,} of {tested:,} nodes at {percent(alpha)}; {chance}"
+        message = f"Durbin-Watson rejects {rejected:,} of {count(tested, 'node')} at {percent(alpha)}; {chance}"
     x, y = "times to failure of the node", "Durbin-Watson (2: none)"
     return style.finish(ax, message, x, y, True, ncols=3, loc="upper center", columnspacing=1.0, handlelength=1.4)
 
@@ -206,7 +206,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     are = "are autocorrelated" if clear else "show no autocorrelation beyond chance"
     message = f"The nodes' times to failure {are}: {first}"
     if clear:
-        message += f"; {int(out.sum())} of {lags.size} lags are beyond the range"
+        message += f"; {out_of(int(out.sum()), lags.size, 'lag')} beyond the range"
     x, y = "lag (failures)", "mean autocorrelation"
     return style.finish(ax, message, x, y, True, ncols=3, loc="upper center", columnspacing=1.0)
 

@@ -96,7 +96,7 @@ def step_curves(curves: StepCurves | TurnbullEstimate, ax: Axes | None = None, *
         failures = count(curves.events[curves.part(int(order[0]))].sum(), "failure")
         message = f"{curves.method}: {curves.quantity} of {style.group_name(curves.groups[order[0]])}, {failures}"
     elif (steps > 0).sum() > len(order):
-        message += f" ({int((steps > 0).sum()) - len(order)} more groups not shown)"
+        message += f" ({count(int((steps > 0).sum()) - len(order), 'more group')} not shown)"
     style.finish(ax, message, x, y, not several, loc="lower left" if survival else "upper left")
     rows = _at_risk(ax, curves, order) if survival else 0
     if several:

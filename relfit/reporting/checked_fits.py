@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.text import p_value
-from relfit.fitting import Fits, fit
+from relfit.fitting import Fits, finding, fit
 from relfit.log.lifedata import LifeData
 
 _SIZE = 0.05
@@ -71,11 +71,11 @@ class CheckedFits:
 
     @property
     def headline(self) -> str:
-        """The distribution that is closest by AICc, and whether it is rejected."""
+        """The distribution that is closest by AICc, and whether it is rejected; why not, where none can be compared."""
         scores = {name: float(self.fits[name].aicc[0]) for name in self.fits.families}
         order = sorted((name for name in scores if np.isfinite(scores[name])), key=lambda name: scores[name])
         if not order:
-            return "No distribution can be compared: too few failures."
+            return finding(self.fits)
         if all(self.p[name] < _SIZE for name in order):
             worst, closest = self._shown(max(self.p[name] for name in order)), _written(order[0])
             return f"No distribution fits (Anderson-Darling, largest {worst}); the {closest} is closest by AICc."

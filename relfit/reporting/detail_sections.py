@@ -16,7 +16,7 @@ from relfit.analyses.regression import attribute_effects
 from relfit.analyses.screening import repair_clock, repair_kinds
 from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import json_ready, key_columns
-from relfit.base.text import count, duration, interval_ends, p_value, percent
+from relfit.base.text import count, duration, interval_ends, out_of, p_value, percent
 from relfit.fitting.nonparametric import kaplan_meier, observed_times
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Panel, Section, Table, heads, interval_head, shown_share, span, spans
@@ -364,8 +364,8 @@ def data(m: ReportData) -> Section:
     elif not len(log.rejected):
         verdict = f"All {count(source.rows_read, 'row was', 'rows were')} read."
     else:
-        share = percent(len(log.rejected) / source.rows_read)
-        verdict = f"{len(log.rejected):,} of {source.rows_read:,} rows were rejected ({share}), each with its reason."
+        were = out_of(len(log.rejected), source.rows_read, "row", "was", "were")
+        verdict = f"{were} rejected ({percent(len(log.rejected) / source.rows_read)}), each with its reason."
     if source.omissions:
         verdict = f"{verdict} {'; '.join(source.omissions)}."
     return Section("data", "Data", verdict, details=tuple(tables), fold="Files, counts, rejected rows")

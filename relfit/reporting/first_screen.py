@@ -9,7 +9,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.screening.tallies import NOT_STATED
-from relfit.base.text import count, duration, interval_ends, number, percent
+from relfit.base.text import count, duration, interval_ends, number, out_of, percent
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
@@ -345,7 +345,8 @@ def many_rejected(m: ReportData) -> list[Point]:
     rejected, rows = len(m.log.rejected), m.log.source.rows_read
     if not rejected or rejected < _MANY_REJECTED * rows:
         return []
-    return [Point(f"{rejected:,} of {rows:,} rows were rejected ({percent(rejected / rows)}).", "data", "which")]
+    were = out_of(rejected, rows, "row", "was", "were")
+    return [Point(f"{were} rejected ({percent(rejected / rows)}).", "data", "which")]
 
 
 def _systems_sentence(m: ReportData) -> str:

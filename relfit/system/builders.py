@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError, DataError, Remedy
+from relfit.base.text import out_of
 from relfit.fitting import FamilyFit, Fits, PooledFit, pool
 from relfit.fitting.families import FAMILIES, family_named
 from relfit.system._model import System
@@ -125,7 +126,8 @@ def system_of_estimates(
             lost = np.flatnonzero(~estimated)
             why = "" if status is None else f" ({status[sources[lost[0]]]})"
             shown = ", ".join(repr(names[i]) for i in lost[:_MOST_NAMED]) + (", ..." if lost.size > _MOST_NAMED else "")
-            raise DataError(f"{lost.size} of {sources.size} nodes have no estimate: {shown}{why}", remedy=remedy)
+            have = out_of(lost.size, sources.size, "node", "has", "have")
+            raise DataError(f"{have} no estimate: {shown}{why}", remedy=remedy)
         if missing == "pool" and pooled is not None:
             fleet = pooled()
         else:

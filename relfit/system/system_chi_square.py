@@ -11,7 +11,7 @@ from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result
-from relfit.base.text import p_value
+from relfit.base.text import count, out_of, p_value
 from relfit.system._model import System
 
 _LEAST = 5.0
@@ -76,13 +76,13 @@ class SystemChiSquare(Result):
         )
         if self.estimated:
             most = "" if self.p_upper < 0.001 else f" to {self.p_upper:.2g}"
-            text += f"{most}, {self.estimated} parameters estimated from these times"
+            text += f"{most}, {count(self.estimated, 'parameter')} estimated from these times"
         text += ")"
         few = int((self.expected < _LEAST).sum())
         if few:
-            text += f"; {few} of {self.expected.size} bins expect fewer than five, so p is rough"
+            text += f"; {out_of(few, self.expected.size, 'bin', 'expects', 'expect')} fewer than five, so p is rough"
         if self.zeros:
-            text += f"; {self.zeros} times of zero are left out"
+            text += f"; {count(self.zeros, 'time of zero is', 'times of zero are')} left out"
         return text + "."
 
     def to_frame(self) -> pd.DataFrame:

@@ -8,7 +8,8 @@ import pytest
 import relfit as rf
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.parameters_now import _scaled
-from relfit.planning import plan_checkpoints
+from relfit.planning import plan_checkpoints, plan_spares
+from relfit.simulation.batch._simulate_batch import replayed_dates
 from relfit.system.jobs import Checkpoint
 from tests.factories import make_log
 from tests.fleet.test_forecast import failing
@@ -47,6 +48,27 @@ def test_times_between_failures_follow_a_rate_that_doubled(now, long_run):
         assert value.low < truth < value.high, name
         assert getattr(long_run.mtbf, name).low > truth, name
     assert "current rate, for the next 90 days" in now.mtbf.node.method
+
+
+def test_plans_and_simulations_say_of_when_their_parameters_are(now, long_run):
+    """They named the fleet and not whether the rates were its current or its long-run ones."""
+    save, by_hand = Checkpoint(save="5min"), rf.Parameters(mtbf="20000h", mttr="2h", fleet={"nodes": NODES}, name="it")
+    for parameters, kind, when in (
+        (now, "current ", " now,"),
+        (long_run, "long-run ", " in the long run,"),
+        (by_hand, "", ","),
+    ):
+        assert parameters.title == f"{kind}parameters of {parameters.name}"
+        checkpoints = plan_checkpoints(parameters, save, nodes=8, n_draws=2)
+        assert checkpoints.source.startswith(f"{kind}parameters (mtbf.node")
+        assert f"fail like the 50 of {parameters.name}{when}" in checkpoints.premise
+        spares = plan_spares(parameters, 8, n_draws=2)
+        assert spares.source == parameters.title
+        assert spares.premise == (f"By the {parameters.title}:" if kind else "")
+        training = rf.training.training_parameters(calibrated=parameters, job_size=8, job_length="1 day")
+        assert (f"by the {parameters.title}." in " ".join(training.calibrated_by)) is bool(kind)
+        batch = replayed_dates(rf.batch.CalibratedFailures(parameters=parameters), 0.0, 1.0)
+        assert batch == (f"Failures by the {parameters.title}." if kind else "")
 
 
 def test_repairs_follow(now, long_run, log):

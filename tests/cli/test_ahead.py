@@ -54,6 +54,25 @@ def test_a_time_that_is_none_names_the_option(lives: tuple[str, float], capsys: 
     assert "--ahead '0d' is zero" in capsys.readouterr().err
 
 
+def test_one_thing_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts of one had plural verbs and nouns: "1 of 40 rows were rejected", "1 nodes ... have no name"."""
+    path = tmp_path / "log.csv"
+    days = [(node, 3 + 11 * i + 5 * j) for i, node in enumerate("abcd") for j in range(6 + 3 * i)]
+    rows = [f"{node},{pd.Timestamp('2024-01-01') + pd.Timedelta(days=day):%Y-%m-%d %H:%M}" for node, day in days]
+    path.write_text("\n".join(["node,start", *rows, "a,soon"]) + "\n", encoding="utf-8")
+    assert main(["system", str(path), "--n-nodes", "5", "--k", "4", "--best"]) == 0
+    caught = capsys.readouterr()
+    assert f"1 of {len(rows) + 1} rows was rejected" in caught.err
+    assert "1 node without a failure has no name: --population names them." in " ".join(caught.out.split())
+    people = tmp_path / "nodes.csv"
+    left = {"b": "2024-02-09"}
+    people.write_text("\n".join(["node,left", *(f"{node},{left.get(node, '')}" for node in "abcd")]) + "\n")
+    assert main(["fit", str(path), "--per", "all", "--population", str(people), "--ahead", "5d"]) == 0
+    assert "1 of 4 nodes left before the end and does not run." in " ".join(capsys.readouterr().out.split())
+    alone = rf.recurrence.EventHistories.from_groups([[1.0]], end=3.0)
+    assert "1 failure is too few" in rf.recurrence.trend_tests(alone).headline
+
+
 def ahead(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, float]]:
     assert main(["fit", *words, "--families", "exponential", "--ahead", "500h", "--json"]) == 0
     rows: list[dict[str, float]] = json.loads(capsys.readouterr().out)["ahead"]

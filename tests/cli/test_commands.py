@@ -56,7 +56,7 @@ def test_what_is_not_in_the_log_is_told(command: list[str], log_file: Path, caps
     caught = capsys.readouterr()
     told = " ".join((caught.out + caught.err).split())
     assert "4 events left out (after the declared end)" in told
-    assert "1 rejected" in told or "1 of 49 rows were rejected" in told
+    assert "1 rejected" in told or "1 of 49 rows was rejected" in told
     assert "every row was used" not in told
     assert (caught.err == "") == (command[0] in ("info", "convert"))
 

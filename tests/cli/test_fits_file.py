@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import gamma
+from scipy.stats import chi2, weibull_min
 
 import relfit as rf
 from relfit import ArgumentError, DataError, ReadError
@@ -133,3 +137,40 @@ def test_nodes_without_a_name_are_none_to_take(tmp_path, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "5 nodes without a failure have no name: --population names them." in text
     assert set(re.search(r"These are ([\w,]+)\.", text)[1].split(",")) == set("abcd")
+
+
+def test_the_file_of_fits_has_the_limits_that_are_printed(
+    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file had Wald limits where the screen had those of the profile likelihood, and did not say so."""
+    monkeypatch.setenv("COLUMNS", "120")
+    rng = np.random.default_rng(7)
+    hours = {"few": 100.0 * rng.weibull(0.6, 6), "many": 100.0 * rng.weibull(0.6, 40)}
+    table = pd.DataFrame(
+        [(name, value) for name, values in hours.items() for value in values], columns=["kind", "hours"]
+    )
+    table.rename_axis("unit").reset_index().to_csv("lives.csv", index=False)
+    asked = ["fit", "lives.csv", "--unit", "hours", "--per", "kind", "--families", "weibull"]
+    assert main([*asked, "--details", "--out", "fits.csv"]) == 0
+    printed = [line.split() for line in capsys.readouterr().out.splitlines() if re.match(r"(few|many) +weibull", line)]
+    written = pd.read_csv("fits.csv")
+    assert written["mean_interval"].tolist() == ["profile", "Wald"]
+    shown = written[["kind", "mean", "mean_low", "mean_high"]].round(6).to_numpy().tolist()
+    assert len(printed) == 2
+    for line, (kind, *values) in zip(printed, shown, strict=True):
+        assert line[0] == kind
+        mean, low, high = re.search(r"([\d.]+) \(([\d.]+)-([\d.]+)\)", " ".join(line).replace(",", "")).groups()
+        numbers = [float(mean), float(low), float(high)]
+        assert numbers == pytest.approx(values, rel=2e-3)
+    # the profile of the mean by a plain search: its fall at the limits is half the quantile of chi-square
+    times = hours["few"]
+
+    def best(mean: float) -> float:
+        def loss(log_shape: float) -> float:
+            shape = np.exp(log_shape)
+            return -float(weibull_min.logpdf(times, shape, scale=mean / gamma(1.0 + 1.0 / shape)).sum())
+
+        return -float(minimize_scalar(loss, bounds=(-2.5, 1.5), method="bounded", options={"xatol": 1e-9}).fun)
+
+    top, low, high = (best(value) for value in shown[0][1:])
+    assert [top - low, top - high] == pytest.approx([0.5 * chi2.ppf(0.95, 1)] * 2, abs=1e-4)

@@ -376,7 +376,7 @@ def test_causes_leave_out_lives_under_way() -> None:
     lives = log.ttf(competing="cause")
     assert lives.durations.tolist() == [20, 70, 20, 70]
     assert lives.observed.tolist() == [False, False, True, False]
-    assert any("1 times in progress" in note for note in lives.notes)
+    assert any("1 time in progress" in note for note in lives.notes)
 
 
 def test_without_a_failure_no_cause_has_one() -> None:

@@ -56,6 +56,8 @@ def test_numbers_as_text() -> None:
     assert text.count(1, "node") == "1 node"
     assert text.count(1200, "node") == "1,200 nodes"
     assert text.count(2, "battery", "batteries") == "2 batteries"
+    assert text.out_of(1, 1047, "row", "was", "were") == "1 of 1,047 rows was"
+    assert [text.out_of(n, 2, "bin") for n in (0, 1, 2)] == ["0 of 2 bins are", "1 of 2 bins is", "2 of 2 bins are"]
     assert [text.percent(value) for value in (0.583, 0.0123, 0.99987, 1.0)] == ["58 %", "1.2 %", "99.987 %", "100 %"]
     assert (text.percent(0.9995, 2), text.percent(0.123, 0, "+")) == ("99.95 %", "+12 %")
     assert [text.p_value(p) for p in (0.0341, 0.00099, 0.0, 1.0)] == ["p = 0.034", "p < 0.001", "p < 0.001", "p = 1"]

@@ -265,6 +265,9 @@ def test_the_interval_of_few_failures_is_that_of_the_profile():
     fit = rf.fit(lives, "weibull")["weibull"]
     low, high, kinds = fit.mean_limits()
     assert kinds.tolist() == ["profile", "Wald"]
+    both = rf.fit(lives, ["exponential", "weibull"])
+    assert both.to_frame()["mean_interval"].tolist() == ["exact", "Wald"] * 2
+    assert rf.fit([5.0, 5.0], "weibull").to_frame()["mean_interval"].tolist() == [None]
     profile = fit.interval("mean")
     assert (low[0], high[0]) == (profile.low[0], profile.high[0])
     assert (low[1], high[1]) == (fit.mean_low[1], fit.mean_high[1])

@@ -134,7 +134,7 @@ def test_lines_of_text_by_a_pattern(tmp_path: Path, capsys: pytest.CaptureFixtur
         ["n2", "software", "3"],
     ]
     assert log.rejected["line"].tolist() == [4]
-    assert "3 lines of 4 match the pattern; the others say nothing" in log.source.notes
+    assert "3 of 4 lines match the pattern; the others say nothing" in log.source.notes
     assert main(["info", str(path), "--column", f"pattern={hint}"]) == 0
     for wrong, why in ((r"\d+", "no named group"), ("(?P<start>", "not known"), ("(?P<start>zzz)", "none of 4 lines")):
         with pytest.raises(rf.RelfitError, match=why):

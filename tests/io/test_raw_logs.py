@@ -664,7 +664,7 @@ def test_samples_of_up(tmp_path, kind):
     assert log.source.format == "prometheus"
     assert sorted(spans(log), key=str) == sorted(planted, key=str)
     adds_up(log, size + 1)
-    assert any("1 gaps" in note for note in log.source.notes)
+    assert any("1 gap between" in note for note in log.source.notes)
 
 
 def test_columns_that_a_legend_names_and_clocks_of_a_zone(tmp_path):

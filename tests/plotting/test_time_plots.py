@@ -710,5 +710,5 @@ def test_plot_finds_the_figure_by_the_type(
 def test_lives_without_gaps_between_them(log: rf.FailureLog) -> None:
     found = serial_tests(log.ttf(zeros="keep").take([0]))
     ax = plotting.durbin_watson(found, new())
-    assert "of 1 nodes" in title(ax) or "No node" in title(ax)
+    assert "of 1 node " in title(ax) or "No node" in title(ax)
     drawn(ax)

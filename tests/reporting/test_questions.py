@@ -316,6 +316,23 @@ def test_no_family_is_called_best_where_none_fits() -> None:
     assert dict(zip(FAMILIES, fits.shown_p(), strict=True))["exponential"] == "< 0.005"
 
 
+@pytest.mark.parametrize(
+    ("hours", "observed", "families", "reason"),
+    [
+        ([24.0] * 30, True, ("weibull", "gamma"), "No distribution could be fitted. Weibull, gamma: one failure time"),
+        ([24.0, 30.0, 48.0], False, FAMILIES, "No failure in 102 h: an exponential has a mean above 27.7 h"),
+        ([24.0, 30.0, 0.0] * 10, True, ("weibull",), "No distribution could be fitted. Weibull: a failure time of zer"),
+        ([24.0], True, ("exponential",), "The exponential has the mean 24 h"),
+        ([24.0], True, ("weibull",), "No distribution could be fitted: there are too few failures."),
+        ([24.0], True, FAMILIES, "1 failure is too few to compare distributions; the exponential has the mean 24 h"),
+    ],
+)
+def test_why_no_distribution_can_be_compared(hours: list[float], observed: bool, families: Any, reason: str) -> None:
+    """All of these were "too few failures", those of thirty equal times too."""
+    lives = rf.LifeData.from_array(hours, observed=[observed] * len(hours))
+    assert CheckedFits.of(lives, families, 0.95).headline.startswith(reason)
+
+
 def test_lives_that_enter_late_are_tested_as_such() -> None:
     rng = np.random.default_rng(4)
     life, entry = 100.0 * rng.weibull(2.0, 1000), rng.uniform(0.0, 150.0, 1000)

@@ -19,7 +19,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result, key_columns
-from relfit.base.text import number, p_value, percent
+from relfit.base.text import count, number, p_value, percent
 
 TEST_NAMES = {
     "laplace": "Laplace's test",
@@ -186,8 +186,9 @@ class TrendTests(Result):
         change = (_SEEN + own - usual) * error
         if change > _MOST:
             return (
-                f"No trend of the failure rate is found{tested}, but {int(events)} failures are too few to find "
-                "one: even a doubling half way would be missed more often than found."
+                f"No trend of the failure rate is found{tested}, but "
+                f"{count(int(events), 'failure is', 'failures are')} too few to find one: even a doubling half way "
+                "would be missed more often than found."
             )
         factor = number((1.0 + change) / (1.0 - change), 2)
         return (

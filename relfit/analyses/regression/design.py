@@ -18,6 +18,7 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ordering import natural_key
+from relfit.base.text import count
 
 INTERCEPT = "Intercept"
 _ANSI = re.compile(r"\x1b\[[0-9;]*m|[⧛⧚]")
@@ -132,7 +133,8 @@ def matrix_of(frame: pd.DataFrame, right: str, failures: FloatArray, noun: str =
     _reject_without_failure(frame, matrix, failures > 0.0, noun)
     _reject_dependent(matrix.to_numpy(), [str(name) for name in matrix.columns])
     if failures.sum() <= matrix.shape[1]:
-        what = f"{failures.sum():.0f} failures are too few for {matrix.shape[1]} coefficients"
+        few = count(int(failures.sum()), "failure is", "failures are")
+        what = f"{few} too few for {count(matrix.shape[1], 'coefficient')}"
         raise ArgumentError(what, remedy="merge levels, leave covariates out, or take more of the log")
     return matrix
 

@@ -19,6 +19,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
+from relfit.base.text import count
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
 from relfit.log.tables import check_log
@@ -193,7 +194,8 @@ def _rows(
         hours, failures, late = data.durations, data.observed.astype(np.float64), data.entry
         zero = hours == 0.0
         if model != "cox" and (zero & data.observed).any():
-            what = f"{(zero & data.observed).sum()} durations of zero have no density under the {model} model"
+            have = count(int((zero & data.observed).sum()), "duration of zero has", "durations of zero have")
+            what = f"{have} no density under the {model} model"
             raise ArgumentError(what, remedy="leave them out, or use the Cox model")
         reasons["censored at age zero"] = zero & ~data.observed
     reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
@@ -239,7 +241,8 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         notes.insert(0, by_few)
     n_failures = int(rows.failures.sum())
     if n_failures < _FEW_PER_COEFFICIENT * k:
-        notes.append(f"{n_failures} failures for {k} coefficients: fewer than ten for each, intervals are too short")
+        few = f"{count(n_failures, 'failure')} for {count(k, 'coefficient')}"
+        notes.append(f"{few}: fewer than ten for each, intervals are too short")
     by = ", ".join(name for name in rows.keys if name != "system") or "system"
     notes += _notes_on_errors(n_clusters, k, by, _noun(model))
     left, right = design.split(formula)

@@ -87,8 +87,9 @@ class OutlierNodes(Result):
             return "No failure of a node was recorded, so no node stands out."
         ok = self.classes["status"] == "ok"
         if not ok.any():
-            failures = count(int(total), "failure")
-            return f"{failures} of {count(len(self.nodes), 'node')} are too few to distinguish nodes."
+            be = "is" if total == 1 else "are"
+            few = f"{count(int(total), 'failure')} of {count(len(self.nodes), 'node')} {be} too few"
+            return f"{few} to distinguish nodes."
         nodes, named = count(len(self.nodes), "node"), self.outliers
         if len(named):
             verbs = ("stands", "has") if len(named) == 1 else ("stand", "have")

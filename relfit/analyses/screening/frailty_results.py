@@ -9,7 +9,7 @@ from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.results import Result
-from relfit.base.text import number
+from relfit.base.text import count, number
 
 
 class RenewalModels(Result):
@@ -80,7 +80,8 @@ class RenewalModels(Result):
                 f"failure in {falls} and rises in {rises}; in the others there is no evidence either way."
             )
         if not self.shape_known:
-            return f"{int(self.failures[0])} failures are too few to distinguish ageing from unequal nodes."
+            few = count(int(self.failures[0]), "failure is", "failures are")
+            return f"{few} too few to distinguish ageing from unequal nodes."
         low, value, high = self.shape[0]
         limits = f"(Weibull shape {number(value)}, {number(low)} to {number(high)}, unequal nodes allowed for)"
         if self.moving is not None and self.moving[0]:

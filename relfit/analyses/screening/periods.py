@@ -187,7 +187,7 @@ class ChangePoints(Result):
         failures = sum(one.failures for one in self.periods)
         change = (np.sqrt(2.0 * self.penalty) + _NINE_OF_TEN) * np.sqrt(self.dispersion / max(failures, 1))
         if not change < _MOST:
-            return f" But {count(failures, 'failure')} are too few to find any but a large change."
+            return f" But {count(failures, 'failure is', 'failures are')} too few to find any but a large change."
         factor = max((1.0 + change) / (1.0 - change), self.least_change)
         return f" A rate that changed half way by a factor of {number(factor, 2)} would show in 9 of 10 logs."
 

@@ -54,6 +54,8 @@ class Quantity(Model):
 
     _needs: ClassVar[dict[str, tuple[str, ...]]] = {"lognormal": _INTERVAL}
     """Distributions of draws, and the fields that each needs; the first whose fields are known is the default."""
+    of_now: ClassVar[str] = "current rate"
+    """How the method of a value that is not of the whole period begins."""
 
     value: Number | None = Field(None, description="the estimate; absent where the log gives a limit only")
     low: Number | None = Field(None, description="lower limit of the interval")

@@ -57,7 +57,7 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
     """Mean times between failures of the period, scaled to the current rates; intervals of the rate over a horizon."""
     assert model.lately is not None
     lately = model.lately
-    method = f"current rate, for the next {duration(lately.horizon)}"
+    method = f"{Quantity.of_now}, for the next {duration(lately.horizon)}"
     values: dict[str, Any] = {}
     ratios, weights, there = [], [], np.isin(np.arange(len(model.places.systems)), lately.there)
     for name in SCOPES:

@@ -342,6 +342,19 @@ class Parameters(Model):
         return (*names, *(name for name, family in self.families() if family.covariance is None))
 
     @property
+    def at(self) -> str:
+        """``now`` or ``long run``, as `relfit.calibrate` takes it; empty where no log gave mean times to failure."""
+        how = [quantity.method or "" for name, quantity in self.quantities() if name.startswith("mtbf.")]
+        now = any(method.startswith(Quantity.of_now) for method in how)
+        return "" if self.provenance is None or not how else "now" if now else "long run"
+
+    @property
+    def title(self) -> str:
+        """What they are in a sentence, such as ``current parameters of white``."""
+        kind = {"now": "current ", "long run": "long-run "}.get(self.at, "")
+        return f"{kind}parameters" + (f" of {self.name}" if self.name else "")
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Findings that contradict assumptions of planners."""
         return tuple(check.finding for check in self.checks if check.concern)

@@ -73,7 +73,7 @@ def read(content: Content, machine: Machine, *, strict: bool = False, timezone: 
     rejections.reject(processors == -1, "number of processors not known", "nodes")
     failed = int(((state == 0) & rejections.kept).sum())
     if failed:
-        notes.append(f"{count(failed, 'job')} failed; they stay, for as long as they ran")
+        notes.append(f"{count(failed, 'job')} failed; kept, each for as long as it ran")
     start = header.get("unixstarttime", 0)
     rows = JobRows(
         rejections,

@@ -69,7 +69,8 @@ class Assumptions(Result):
             open_ = sum(item.holds is None for item in self.items)
             return "Nothing contradicts the planner's assumptions" + (f"; {open_} cannot be checked." if open_ else ".")
         names = ", ".join(item.name for item in self.failing)
-        return f"{len(self.failing)} of {len(self.items)} assumptions of the planner fail: {names}."
+        fail = "fails" if len(self.failing) == 1 else "fail"
+        return f"{len(self.failing)} of {len(self.items)} assumptions of the planner {fail}: {names}."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per assumption: ``assumption``, ``holds`` (yes, no, unknown), ``finding``, ``consequence``."""

@@ -176,6 +176,7 @@ def plan_spares(
         helps=helps,
         mtbf=case.mtbf,
         source=case.source,
+        premise=f"By the {case.source}:" if isinstance(source, Parameters) and source.at else "",
         level=float(level),
         extrapolated=beyond_fleet(source, size),
         n_draws=0 if drawn is None else drawn.node.size,
@@ -208,8 +209,7 @@ class _Shares:
             mean = values[f"mttr.{scope}"] if f"mttr.{scope}" in values else values["mttr.mean"] if own is None else own
             return unavailability(values[f"mtbf.{scope}"], mean if own is None else own)
 
-        name = f"parameters of {source.name}" if source.name else "parameters"
-        shares, fleet = cls(down("node"), float(source.values()["mtbf.node"]), name), source.fleet
+        shares, fleet = cls(down("node"), float(source.values()["mtbf.node"]), source.title), source.fleet
         if "fleet.down_scatter" in values:
             shares.scatter = shares.scatter + values["fleet.down_scatter"]
         if "mtbf.rack" in values and fleet.nodes and fleet.racks:

@@ -208,7 +208,7 @@ def plan_sparing(
     else:
         count = int(whole("n_draws", n_draws))
         estimate, draws = device_failures(parameters), device_failures(parameters, count, rng)
-        source = f"parameters of {parameters.name}" if parameters.name else "parameters"
+        source = parameters.title
         if parameters.unknown_uncertainty:
             notes = (f"The uncertainty of {', '.join(parameters.unknown_uncertainty)} is not known and left out.",)
         if "mtbf.rack" not in parameters.values():

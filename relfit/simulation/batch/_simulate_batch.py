@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
-from relfit.base.text import duration
+from relfit.base.text import count, duration
 from relfit.base.writing import check_writable
 from relfit.io.workloads import Workload
 from relfit.simulation.batch import engine_state as es
@@ -28,6 +28,7 @@ from relfit.simulation.batch.batch_settings import (
     Saving,
     Scheduler,
 )
+from relfit.simulation.batch.calibrated_failures import CalibratedFailures
 from relfit.simulation.batch.failure_processes import Failures, Table
 from relfit.simulation.batch.failure_source import ClassFailures, PartOfFailures, ReplayedFailures, sources_of
 from relfit.simulation.batch.initial_state import first_state, in_classes
@@ -242,9 +243,10 @@ def _result(run: Drive, complete: bool) -> BatchRun:
     notes = []
     endless = int(np.isinf(jobs["walltime"]).sum())
     if endless and run.settings["scheduler"] != "fcfs":
-        notes.append(f"{endless:,} jobs have no walltime: the scheduler takes them to run indefinitely.")
+        have = count(endless, "job has", "jobs have")
+        notes.append(f"{have} no walltime: the scheduler takes this as running indefinitely.")
     if counts["not_adjacent"]:
-        notes.append(f"{counts['not_adjacent']:,} starts found no adjacent idle nodes and took others.")
+        notes.append(f"{count(counts['not_adjacent'], 'start')} found no adjacent idle nodes and took others.")
     now = max(float(state.now), run.start)
     notes += filter(None, (replayed_dates(source, run.start, now) for source in run.part.failures))
     log = np.asarray(run.engine.log[: int(state.n_log)]).view(np.ndarray)
@@ -281,9 +283,13 @@ def _renumbered(run: BatchRun, rows: IntArray, first: int) -> Table:
 
 
 def replayed_dates(failures: Failures, start: float, end: float) -> str:
-    """The dates of a log whose failures strike a run between two seconds of its clock, or that a list ends early."""
+    """What the failures of a run are: dates of a log between two seconds of its clock, a list that ends early, or
+    calibrated parameters.
+    """
     if isinstance(failures, (PartOfFailures, ClassFailures)):
         return replayed_dates(failures.machine if isinstance(failures, PartOfFailures) else failures.source, start, end)
+    if isinstance(failures, CalibratedFailures) and failures.parameters.at:
+        return f"Failures by the {failures.parameters.title}."
     if not isinstance(failures, ReplayedFailures):
         return ""
     if failures.dates is None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError
+from relfit.base.text import count
 from relfit.simulation.batch import engine_state as es
 from relfit.simulation.batch.batch_settings import Part, Saving
 from relfit.simulation.batch.engine_state import Engine
@@ -166,8 +167,8 @@ def _more_failures(run: Drive) -> None:
     )
     run.starts_seen = int(state.n_starts)
     if run.idle_failures > _MOST_IDLE:
-        waiting = int(state.n_waiting)
-        what = f"{waiting} jobs wait for more nodes than are ever up at once"
+        waiting = count(int(state.n_waiting), "job waits", "jobs wait")
+        what = f"{waiting} for more nodes than are ever up at once"
         raise DataError(what, remedy="give reject_after_repairs, or until")
     left, kills = int(state.n_left), int(state.n_kills)
     if left == run.achieved[0] and kills - run.kills_before <= _MOST_KILLS:

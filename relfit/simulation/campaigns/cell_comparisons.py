@@ -15,7 +15,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
-from relfit.base.text import rounded_interval
+from relfit.base.text import count, rounded_interval
 from relfit.simulation.campaigns.campaign_results import CampaignResults, numbers, shown
 from relfit.simulation.engine.replications import alike, row_statistics
 
@@ -207,9 +207,10 @@ class Ownership(Result):
         best: Any = self.costs.iloc[0]
         parts = {str(name).replace("_", " "): self.costs[name].iloc[0] for name in self.alike.columns[:-4]}
         where = ", ".join(f"{name} {shown(value)}" for name, value in parts.items() if pd.notna(value))
-        more = len(self.alike) - 1
+        alike = len(self.alike) - 1
+        more = count(alike, "more cell is", "more cells are")
         text = f"cheapest: {where}, {rounded_interval(best['cost'], best['low'], best['high'])}"
-        return f"{text}; {more} more cells are not distinguishable from it" if more else text
+        return f"{text}; {more} not distinguishable from it" if alike else text
 
 
 def cost_of_ownership(result: CampaignResults, prices: Mapping[str, Price] | None = None) -> Ownership:

@@ -295,9 +295,12 @@ class TrainingParameters(Settings):
         return max(self.beyond_repair_prob) > 0.0 or self.replacement_time is not None
 
     @property
-    def left_out(self) -> str:
-        """The calibrated failures of scopes that are not simulated; "" without any."""
-        return "" if self._calibrated is None else FailuresByScope.of_parameters(self._calibrated).left_out(*SCOPES)
+    def calibrated_by(self) -> tuple[str, ...]:
+        """Which calibrated parameters these are, and their failures of scopes that are not simulated."""
+        if self._calibrated is None:
+            return ()
+        by = f"Where not set otherwise, by the {self._calibrated.title}." if self._calibrated.at else ""
+        return by, FailuresByScope.of_parameters(self._calibrated).left_out(*SCOPES)
 
     def but(self, **changes: object) -> TrainingParameters:
         """The same parameters with other values, checked as by `training_parameters`.

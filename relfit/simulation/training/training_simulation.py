@@ -177,7 +177,7 @@ class TrainingSimulation(Result):
             f"Per run, on average: {events}.",
             missing_standbys(self.parameters),
             "" if self.parameters.checkpoint_every else "No work is lost at a failure: checkpoint_every is 0.",
-            self.parameters.left_out,
+            *self.parameters.calibrated_by,
             assumed(self.parameters),
         )
         return (self.headline, *filter(None, lines))
