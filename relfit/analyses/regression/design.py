@@ -206,7 +206,8 @@ def reject_same_within(matrix: pd.DataFrame, strata: pd.Series) -> None:
     within = matrix - matrix.groupby(strata.to_numpy()).transform("mean")
     flat = within.abs().max() <= _DEPENDENT * matrix.abs().max()
     if flat.any():
-        what = f"{matrix.columns[flat.to_numpy().argmax()]!r} is the same everywhere within each {strata.name}"
+        name = str(matrix.columns[int(flat.to_numpy().argmax())])
+        what = f"{name!r} is the same everywhere within each {strata.name}"
         raise ArgumentError(what, remedy="leave it out, or stratify by another column")
 
 
