@@ -99,7 +99,7 @@ def scan_rates(
             typical = (theirs + 0.5) / np.maximum(their_units, 1e-9)
             shape = past + _ALIKE
             rate = shape / (past_units + _ALIKE / typical)
-        mean, p_share = rate * units, 0.0
+        mean, p_share = rate * units, np.zeros(seen.shape)
         if others is not None and of_others is not None:
             p_share = _tail_of_share(seen, mean, shape, others.window(t, window, rows))
             mean = mean * np.maximum.reduce([_excuse(others, *each, t, window, rows) for each in of_others.items()])
