@@ -73,7 +73,7 @@ def main() -> None:
         print(f"| {name} | {log.n_nodes:,} | {years:.1f} | {week:.3g} | {each} | {len(past) / years:.1f} |", flush=True)
         of_system = [one for one in past if one.alarm.kind == "rate" and one.alarm.subject.startswith("system")]
         rates += [(one, *counted(log, one.alarm.since, one.alarm.raised)) for one in of_system]
-        days = pd.date_range(log.window.start.normalize() + pd.Timedelta(days=180), log.window.end, freq="D")
+        days = pd.date_range((log.window.start + pd.Timedelta(days=180)).normalize(), log.window.end, freq="D")
         if given.rounds_every:
             rounds.append((name, *as_rounds(log, days[:: given.rounds_every], past)))
         for now in days[:: given.forecasts_every]:

@@ -26,6 +26,8 @@ _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 _MOST_GROUPS = 24  # in a table of what was observed
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_RESAMPLES = 100_000
+_RANDOM_LOGS = 499  # of equal nodes
+_DIFFER = 0.01  # p-value below which a fit of all nodes together says that their rates differ
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +143,7 @@ def fit(
         all_tested = json or out is not None or n_resamples != "auto" or len(fits) <= _MOST_TESTED
         tested = fits if all_tested else fits.take([i * len(fits) // _MOST_TESTED for i in range(_MOST_TESTED)])
         rejected = tested.rejected("ks").reset_index()
+        mixed = _mixed(log, fits, reading.first, fitting) if fitting.per == "all" and not of_repairs else []
         steps.next()
         main = "weibull" if "weibull" in families else families[0]
         observed = rf.nonparametric.observed_times(times, level)
@@ -161,7 +164,7 @@ def fit(
     by_group = (
         _by_group(fits, all_tested, f"Fits by group (hours, {100 * level:g} % ") if details or not several else []
     )
-    lines = [chosen.headline, *_observed_together(times, level, one_machine), rf.fitting.finding(fits, tested)]
+    lines = [chosen.headline, *_observed_together(times, level, one_machine), rf.fitting.finding(fits, tested), *mixed]
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
@@ -243,6 +246,21 @@ def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:
     keys = [name for name in table.columns[:place] if len(table[name].unique()) > 1]
     title = f"Observed by group (hours, {100 * observed.level:g} % intervals without a distribution)"
     return [title, *output.table(table[[*keys, *table.columns[place:]]]), ""]
+
+
+def _mixed(log: rf.FailureLog, fits: rf.fitting.Fits, first: str, fitting: Fitting) -> list[str]:
+    """That the rates of nodes differ, where their fit together has a Weibull shape below 1: a mixture has one, too."""
+    import numpy as np
+
+    from relfit.analyses.screening.equal_nodes import equal_nodes_p
+
+    weibull = fits.results.get("weibull")
+    if log.lifetimes is not None or weibull is None or not weibull.ok[0] or weibull.interval("shape").high[0] >= 1.0:
+        return []
+    if equal_nodes_p(log.ttf(first=first), _RANDOM_LOGS, np.random.default_rng(fitting.seed)) >= _DIFFER:
+        return []
+    mixture = "The rates of nodes differ, and a mixture of rates has a Weibull shape below 1 without any ageing"
+    return [f"{mixture}: at age 0 it can be too pessimistic. relfit system LOG allows for each node's rate."]
 
 
 def _with_observed(fits: rf.fitting.Fits, observed: rf.nonparametric.ObservedTimes) -> pd.DataFrame:

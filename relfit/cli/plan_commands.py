@@ -308,7 +308,8 @@ def spares(
 ) -> None:
     """How many hot spares a job needs.
 
-    --out writes one row per number of spares.
+    Failures of every cause count; for one, write calibrate --where cause=hardware. For spare parts, see forecast --by
+    cause --service. --out writes one row per number of spares.
     """
     if job is None:
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")

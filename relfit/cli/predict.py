@@ -182,7 +182,9 @@ def system(
         named = [_TOGETHER] * (k or 1) if alike else names
         chosen, period, left_out = fleet.system(reading, named, steps, None if best or alike else k)
         if alike:
-            left_out = [f"{count(chosen.n_nodes, 'node')} alike: the fit is of all nodes together, without their ages."]
+            left_out = [f"{count(chosen.n_nodes, 'node')} alike: the fit is of all nodes together, not of each."]
+        if period is None and not fleet.age:
+            left_out += _new(chosen, alike)
         if best:
             chosen, nameless = _best_first(chosen, times[0])
             left_out = [*left_out, *nameless]
@@ -319,6 +321,16 @@ def _of_all_together(log: str) -> bool:
         return False
     table = read_fits_table(log)
     return table.columns[0] == "group" and set(table["group"]) == {_TOGETHER}
+
+
+def _new(chosen: rf.System, alike: bool) -> list[str]:
+    """That all nodes of a file of fits are new, where ages count, and the remedy."""
+    if all(type(part.family).__name__ == "Exponential" for part in chosen.components):
+        return []
+    if not alike:
+        return ["Every node is new (age 0); --age TIME gives another age."]
+    mixed = "Rates that differ make a shape below 1, which is too pessimistic at age 0"
+    return [f"Every node is new (age 0), with one distribution for all. {mixed}: use relfit system LOG, or give --age."]
 
 
 def _taken(chosen: rf.System, best: bool) -> str:

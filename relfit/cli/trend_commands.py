@@ -283,6 +283,7 @@ def regress(
     model: str | None = opt.option("NAME", "Model of times: cox (the default), weibull or lognormal."),
     cluster: str = opt.option("COLUMN", "Standard errors allow for dependence within this column, or none.", "node"),
     reference: list[str] | None = opt.option("COLUMN=LEVEL", "Reference level of a column. Repeatable."),
+    strata: str | None = opt.option("COLUMN", "Cox: a baseline hazard for each value of this column."),
     rates: bool = opt.flag("--rates", "Write the rate of each node to --out."),
     level: opt.Level = 0.95,
     alpha: opt.Alpha = 0.05,
@@ -293,7 +294,7 @@ def regress(
     Every attribute by itself: failures of nodes (negative binomial), times to failure (Cox and Weibull accelerated
     failure time), times to repair. With --formula one model. --out writes one row per effect.
     """
-    of_formula = {"--model": model, "--reference": reference, "--rates": rates}
+    of_formula = {"--model": model, "--reference": reference, "--strata": strata, "--rates": rates}
     checked.without_effect(of_formula, "--formula", formula is not None)
     with ProgressSteps("reading", "fitting", "writing") as steps:
         period = reading.study(reading.read()).used
@@ -308,7 +309,8 @@ def regress(
         else:
             levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
             within = None if cluster == "none" else cluster
-            fit = rf.regress(period.log, formula, model, level=level, cluster=within, reference=levels)
+            how: dict[str, Any] = {"level": level, "cluster": within, "reference": levels, "strata": strata}
+            fit = rf.regress(period.log, formula, model, **how)
             coefficients = fit.table.reset_index()
             shown, missing = coefficients.drop(columns=["coefficient", "standard_error", "low", "high"]), ()
             brief = ["", *output.few_rows("effects", shown.drop(columns="p_adjusted"), _COEFFICIENTS), ""]

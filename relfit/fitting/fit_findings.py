@@ -25,6 +25,7 @@ _TOO_FEW = {"too_few", "few", "all_censored"}  # statuses
 _UNTESTED = {
     "not computed": " (its test needs random replicates, made for so many durations only on request)",
     "right-truncated": " (for durations truncated on the right there is no test)",
+    "interval-censored": " (for durations in intervals there is no test)",
 }
 
 

@@ -91,6 +91,7 @@ class Fits(Result):
             f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{count(int(self.lives.n_lives.sum()), 'duration')}; best by AICc: {counts}"
             + (f", {few} with too few failures or fits to compare" if few else "")
+            + ("; durations in intervals have no test of fit" if self.lives.upper is not None else "")
         )
 
     def to_frame(self) -> pd.DataFrame:

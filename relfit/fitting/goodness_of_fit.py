@@ -35,7 +35,9 @@ SOURCES = {
     "than auto takes on; ask for it with goodness(n_resamples=199)",
     "right-truncated": "known to end before an age of their own: no table holds and no bootstrap draws such durations; "
     "compare families by aicc and look at a probability plot",
-    "not defined": "no fit, too few failures for the test, durations in intervals, or (ad) a duration of zero",
+    "interval-censored": "durations in intervals, of this group or of another: no test; compare families by aicc and "
+    "with the curve of relfit.nonparametric.turnbull",
+    "not defined": "no fit, too few failures for the test, or (ad) a duration of zero",
 }
 _AUTO_REPLICATES = (199, 1800)
 _LIVES_AT_ONCE = 1 << 16
@@ -71,6 +73,8 @@ class Goodness(Result):
     @property
     def headline(self) -> str:
         """In how many groups each test is below 0.05."""
+        if self.source.size and (self.source == "interval-censored").all():
+            return f"{self.family}, {count(len(self.groups), 'group')}: durations in intervals have no test of fit"
         parts = []
         for i, test in enumerate(self.tests):
             tested = np.isfinite(self.p[:, i])
@@ -171,7 +175,7 @@ def goodness_of(
 
     statistic = statistics(own, lives, fit.parameter_array, fit.ok)
     p = np.full(statistic.shape, np.nan)
-    source = np.full(statistic.shape, "not defined", dtype=object)
+    source = np.full(statistic.shape, "not defined" if lives.upper is None else "interval-censored", dtype=object)
     defined = np.isfinite(statistic)
     # the tables hold only where every life ended and the estimates are those of maximum likelihood
     complete = lives.n_censored == 0

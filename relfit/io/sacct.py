@@ -2,7 +2,8 @@
 
 Such a run is one failure, at its end; its steps repeat it and are skipped. The node is the one that ``FailedNode``
 names, or the only one of ``NodeList``; of several nodes it is not known which failed, so the failure has the scope
-``group`` and no node. The other jobs show which nodes there were.
+``group`` and no node. The other jobs show which nodes there were. With ``Start`` and ``AllocNodes`` (or ``NNodes``)
+a note has the node-hours of these runs.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from relfit.base.arrays import FloatArray, IntArray
+from relfit.base.text import number
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.io.alert_rules import Rules, rules_of
 from relfit.io.clock_lines import instants_of
 from relfit.io.host_lists import Hosts
 from relfit.io.parsing.delimited import read_delimited
 from relfit.io.parsing.opening import Content
-from relfit.io.parsing.rows import as_text_array
+from relfit.io.parsing.rows import TextTable, as_text_array
 from relfit.io.parsing.stamps import parse_stamps
 from relfit.io.parsing.text_content import as_text
 from relfit.io.parsing.times import check_zone, unsaid
@@ -37,7 +41,7 @@ def _recognises(content: Content) -> bool:
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
     """Read failures of nodes; times are in `timezone`, by default UTC. Overlapping exports count a run once."""
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
-    failures: dict[tuple[str, int], tuple[str | None, str, int]] = {}
+    failures: dict[tuple[str, int], tuple[str | None, str, int, float]] = {}
     everyone, named_hosts = Hosts(), Hosts()
     edges: list[int] = []
     again = steps = 0
@@ -49,7 +53,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         states = np.array([value.split(" ")[0].rstrip("+") for value in table["State"].tolist()], dtype=object)
         failed = np.isin(states, alerts.states)
         only = {value: everyone.add(value) for value in dict.fromkeys(table["NodeList"].tolist())}
-        times = {}
+        times = dict[str, IntArray]()
         for name in ("End", "Start"):
             if name not in table.columns:
                 continue
@@ -62,6 +66,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
         rejections.reject(failed & (times["End"] < 0), "a failure without an end", "End")
         rejections.reject(table["JobID"] == "", "no job", "JobID")
         good, jobs, lists = rejections.kept, table["JobID"], table["NodeList"]
+        spent = _node_hours(table, times)
         named = table["FailedNode"] if "FailedNode" in table.columns else np.full(jobs.size, "", dtype=object)
         for row in np.flatnonzero(failed & good).tolist():
             if "." in jobs[row]:
@@ -71,12 +76,17 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
             again += key in failures
             node = named_hosts.add(str(named[row]))
             node = only[lists[row]] or None if node == "" else node
-            failures.setdefault(key, (node, str(states[row]).lower().replace("_", " "), int(rejections.lines[row])))
+            cause, line = str(states[row]).lower().replace("_", " "), int(rejections.lines[row])
+            failures.setdefault(key, (node, cause, line, float(spent[row])))
         records.add(table)
     records.funnel += [("records", records.read), ("of failed nodes", len(failures) + steps + again)]
-    for number, what in ((steps, "steps of failed jobs say the same again"), (again, "runs are listed twice")):
-        records.notes += [f"{number} {what}; counted once"] if number else []
-    nodes = [node for node, _, _ in failures.values()]
+    for repeats, what in ((steps, "steps of failed jobs say the same again"), (again, "runs are listed twice")):
+        records.notes += [f"{repeats} {what}; counted once"] if repeats else []
+    lost = np.array([hours for *_, hours in failures.values()])
+    if (known := np.isfinite(lost)).any():
+        of = "" if known.all() else f" ({known.sum():,} of {lost.size:,} runs)"
+        records.notes.append(f"node-hours of the runs that node failures ended: {number(lost[known].sum())}{of}")
+    nodes = [node for node, *_ in failures.values()]
     unclear = nodes.count(None)
     if unclear:
         records.notes.append(
@@ -85,12 +95,22 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, ru
     outcome = RawFailures(
         nodes,
         np.array([end for _, end in failures], dtype=np.int64),
-        [cause for _, cause, _ in failures.values()],
-        np.array([line for _, _, line in failures.values()], dtype=np.int64),
+        [cause for _, cause, *_ in failures.values()],
+        np.array([line for _, _, line, _ in failures.values()], dtype=np.int64),
         scope=["group" if node is None else "node" for node in nodes],
         attributes={"job": [job for job, _ in failures]},
     )
     return outcome.log(records, alerts, edges, list(everyone.names), strict)
+
+
+def _node_hours(table: TextTable, times: dict[str, IntArray]) -> FloatArray:
+    """Nodes times hours of each run; NaN where the table does not say."""
+    name = next((name for name in ("AllocNodes", "NNodes") if name in table.columns), None)
+    if name is None or "Start" not in times:
+        return np.full(times["End"].size, np.nan)
+    nodes = np.array([float(text) if text.isdecimal() else np.nan for text in map(str, table[name].tolist())])
+    known = (times["Start"] >= 0) & (times["End"] >= times["Start"])
+    return np.where(known, nodes * (times["End"] - times["Start"]) / NANOSECONDS_PER_HOUR, np.nan)
 
 
 READER = Reader(_NAME, _recognises, _read, ("rules",))

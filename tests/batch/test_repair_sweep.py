@@ -78,6 +78,16 @@ def test_relative_and_frame() -> None:
         sweep.break_even(2.0, 1.0, "30D")
 
 
+def test_the_frame_has_intervals_of_the_waits() -> None:
+    waits = np.array([2.0, 3.0, 4.0])[:, None, None] * np.ones((3, 1, 2))  # mean 3, standard deviation 1
+    for level, quantile in ((0.9, 2.919986), (0.95, 4.302653), (0.99, 9.924843)):  # Student, 2 degrees
+        row = RepairSweep(300.0, RATES[:1], REPAIRS[:2], waits, level).to_frame().iloc[1]
+        assert row["high"] == pytest.approx(3.0 + quantile / np.sqrt(3.0), rel=1e-6)
+        assert row["low"] == pytest.approx(max(0.0, 3.0 - quantile / np.sqrt(3.0)), rel=1e-6)  # no wait is negative
+        assert row["standard_error"] == pytest.approx(1.0 / np.sqrt(3.0))
+    assert linear().to_frame()[["low", "high"]].isna().all(axis=None)  # of one run
+
+
 def test_figures() -> None:
     sweep = RepairSweep(300.0, RATES, REPAIRS + 1.0, linear().waits)
     ax = rf.plot(sweep, Figure().add_subplot())

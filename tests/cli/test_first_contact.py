@@ -149,3 +149,9 @@ def test_words_that_say_what_they_are_of(tmp_path: Path, capsys, monkeypatch) ->
     assert "writes them" not in said("calibrate", "--parts", "mtbf", "--out", "known.toml")
     assert "--out names no file" in said("fit", "--out", "", code=2)
     assert "names no file or folder" in said("trend", "--out", "", code=2)
+
+
+def test_the_help_of_hot_spares_says_which_failures_count(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "spares", "--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Failures of every cause count; for one, write calibrate --where cause=hardware." in told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -174,3 +175,42 @@ def test_the_file_of_fits_has_the_limits_that_are_printed(
 
     top, low, high = (best(value) for value in shown[0][1:])
     assert [top - low, top - high] == pytest.approx([0.5 * chi2.ppf(0.95, 1)] * 2, abs=1e-4)
+
+
+def two_batches(path, means, shape=1.0):
+    """A log of a year of two batches of 40 nodes with these mean times between failures, out of plain draws."""
+    rng, rows, scale = np.random.default_rng(5), [], 1.0 / math.gamma(1.0 + 1.0 / shape)
+    for batch, mean in enumerate(means):
+        for node in range(40):
+            at = mean * scale * rng.weibull(shape)
+            while at < 8760.0:
+                start = pd.Timestamp("2024-01-01") + pd.Timedelta(hours=at)
+                rows.append((f"b{batch}n{node:02d}", start, start + pd.Timedelta(hours=1)))
+                at += 1.0 + mean * scale * rng.weibull(shape)
+    pd.DataFrame(rows, columns=["node", "start", "end"]).to_csv(path, index=False)
+
+
+@pytest.mark.parametrize(
+    ("means", "shape", "differ"), [((300.0, 1500.0), 1.0, True), ((500.0, 500.0), 0.6, False)], ids=["mixed", "ageing"]
+)
+@pytest.mark.slow
+def test_a_fit_of_all_nodes_says_that_their_rates_differ(tmp_path, capsys, means, shape, differ):
+    two_batches(tmp_path / "log.csv", means, shape)
+    assert main(["fit", str(tmp_path / "log.csv"), "--per", "all", "--out", str(tmp_path / "fits.csv")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ("The rates of nodes differ, and a mixture of rates has a Weibull shape below 1" in told) == differ
+
+
+def test_a_file_of_fits_says_which_ages_it_takes(tmp_path, capsys):
+    new, together = "Every node is new (age 0)", "use relfit system LOG, or give --age"
+    path = tmp_path / "fits.csv"
+    for group, rows, options, expected in (
+        ("all", "weibull,ok,0.7,900,", [], (True, True)),
+        ("all", "weibull,ok,0.7,900,", ["--age", "30days"], (False, False)),
+        ("all", "exponential,ok,,,0.001", [], (False, False)),  # of any age
+        ("a", "weibull,ok,0.7,900,", [], (True, False)),
+    ):
+        path.write_text(f"group,family,status,shape,scale,rate\n{group},{rows}\n")
+        assert main(["system", str(path), *options]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert (new in told, together in told) == expected

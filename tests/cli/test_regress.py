@@ -66,6 +66,15 @@ def test_ratios_have_no_unit_and_the_test_its_name(log_file: str, capsys) -> Non
     assert "(likelihood ratio) for all covariates together" in " ".join(capsys.readouterr().out.split())
 
 
+def test_strata(log_file: str, capsys) -> None:
+    words = ["--period", "all", "--formula", "ttf ~ rack", "--strata", "cause"]
+    said = document(capsys, "regress", log_file, *words)
+    expected = rf.regress(simulated(), "ttf ~ rack", strata="cause")
+    assert said["strata"] == "cause"
+    assert said["table"][0]["hazard_ratio"] == pytest.approx(expected.table["hazard_ratio"].iloc[0], rel=1e-4)
+    assert "--formula" in complaint(capsys, "regress", log_file, "--strata", "cause")
+
+
 def test_the_coefficients_of_a_formula_are_in_the_short_answer(log_file: str, capsys) -> None:
     assert main(["regress", log_file, "--period", "all", "--formula", "failures ~ rack"]) == 0
     said = capsys.readouterr().out

@@ -85,6 +85,7 @@ CALLS: dict[str, Callable[[float], Any]] = {
         SPARING, planning.Strategies(4, 1, 1), DEVICES, RECOVERY, years=0.01, level=level
     ),
     "simulate_batches": lambda level: batch.simulate_batches(WORKLOAD, n_runs=2, level=level),
+    "sweep_repairs": lambda level: batch.sweep_repairs(WORKLOAD, "9h", n_runs=2, level=level),
     "simulate_training": lambda level: rf.simulate_training(training_parameters(None), n_replications=2, level=level),
 }
 

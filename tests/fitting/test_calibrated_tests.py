@@ -154,10 +154,15 @@ def test_power_grows_with_the_number_of_lives_and_ad_leads():
 
 
 def test_what_has_no_test_says_so():
-    lives = rf.LifeData.from_intervals([[1.0, 3.0, 4.0]], [[2.0, 5.0, 9.0]])
-    found = rf.fit(lives, "weibull")["weibull"].goodness()
+    lives = rf.LifeData.from_intervals([[1.0, 3.0, 4.0] * 8], [[2.0, 5.0, 9.0] * 8])
+    fits = rf.fit(lives, ["exponential", "weibull"])
+    found = fits["weibull"].goodness()
     assert np.isnan(found.p).all()
-    assert set(found.source.ravel()) == {"not defined"}
+    assert set(found.source.ravel()) == {"interval-censored"}
+    assert found.headline == "weibull, 1 group: durations in intervals have no test of fit"
+    assert fits.headline.endswith("; durations in intervals have no test of fit")
+    assert "untested (for durations in intervals there is no test)" in rf.fitting.finding(fits)
+    assert "in intervals" not in rf.fit([[1.0, 3.0, 4.0]], ["exponential", "weibull"]).headline
     truncated = rf.LifeData.from_array([1.0, 2.0, 5.0, 3.0], exit=[9.0, 9.0, 9.0, 9.0])
     found = rf.fit(truncated, "exponential")["exponential"].goodness()
     assert np.isnan(found.p).all()

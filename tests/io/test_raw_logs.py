@@ -374,6 +374,23 @@ def test_failed_runs_of_jobs(tmp_path):
     adds_up(log, 10)
 
 
+def test_node_hours_of_failed_runs(tmp_path):
+    rows = [
+        "JobID|Start|End|State|NodeList|AllocNodes",
+        "1|2024-01-01T01:00:00|2024-01-01T09:00:00|COMPLETED|n[1-4]|4",
+        "2|2024-01-01T03:00:00|2024-01-01T05:30:00|NODE_FAIL|n[1-4]|4",  # 10
+        "2.batch|2024-01-01T03:00:00|2024-01-01T05:30:00|NODE_FAIL|n1|1",
+        "2|2024-01-01T03:00:00|2024-01-01T05:30:00|NODE_FAIL|n[1-4]|4",  # again
+        "2|2024-01-01T06:00:00|2024-01-01T08:00:00|NODE_FAIL|n7|1",  # 2
+    ]
+    said = "node-hours of the runs that node failures ended: 12"
+    assert said in rf.read(write(tmp_path, "\n".join(rows) + "\n")).source.notes
+    more = [*rows, "4|Unknown|2024-01-01T09:00:00|NODE_FAIL|n5|1"]
+    assert f"{said} (2 of 3 runs)" in rf.read(write(tmp_path, "\n".join(more) + "\n")).source.notes
+    without = [row.rpartition("|")[0] for row in rows]
+    assert not any("node-hours" in note for note in rf.read(write(tmp_path, "\n".join(without) + "\n")).source.notes)
+
+
 def test_ranges_that_overlap_are_written_out_once(tmp_path):
     rows = [f"{i}|NODE_FAIL|2024-01-05T10:00:00|2024-01-05T11:00:00|n[{i}-{i + 60_000}]" for i in range(200)]
     path = write(tmp_path, "\n".join(["JobID|State|Start|End|NodeList", *rows]) + "\n")

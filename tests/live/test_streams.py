@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
-from relfit.fleet.surveillance import WatchedFleet
+import relfit as rf
+from relfit.fleet.surveillance import WatchedFleet, rate_changes
 from relfit.fleet.surveillance.node_scans import _since
-from relfit.fleet.surveillance.rate_scans import scan_rates
+from relfit.fleet.surveillance.rate_scans import _tail_of_share, scan_rates
 from relfit.fleet.surveillance.recurrence_scans import _tail
 from tests.factories import make_log
 
@@ -62,3 +64,54 @@ def test_a_new_batch_whose_rate_fell_excuses_as_one_that_is_steady() -> None:
         blamed.append(np.mean(np.array(least) < 2.4e-4))  # of four streams, 0.48 a year
     steady, fell = blamed
     assert fell < steady + 0.2
+
+
+def of_two_batches(seed: int, rises: tuple[float, float]) -> rf.FailureLog:
+    """Two years of 90 nodes of batch A and 30 of batch B, and of as many causes; rates rise in the last 90 days."""
+    rng, rows, start, change, end = np.random.default_rng(seed), [], pd.Timestamp("2023-01-01"), 640.0, 730.0
+    for batch, nodes, rise in (("A", 90, rises[0]), ("B", 30, rises[1])):
+        for node in range(nodes):
+            before = rng.uniform(0.0, change, rng.poisson(change / 60.0))
+            after = rng.uniform(change, end, rng.poisson(rise * (end - change) / 60.0))
+            for day in np.append(before, after):
+                when = start + pd.Timedelta(days=day)
+                cause = "memory" if rng.random() < 0.75 else "network"
+                rows.append((f"{batch}{node}", when, when + pd.Timedelta("30min"), cause))
+    records = pd.DataFrame(rows, columns=["node", "start", "end", "cause"])
+    nodes = pd.DataFrame(
+        [(f"{b}{i}", b) for b, n in (("A", 90), ("B", 30)) for i in range(n)], columns=["node", "batch"]
+    )
+    until = start + pd.Timedelta(days=end)
+    return rf.read(records, population=nodes, window_start=str(start), window_end=str(until))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("rises", "named"),
+    [((1.8, 1.8), set()), ((2.5, 1.0), {"batch A"}), ((1.0, 2.5), {"batch B"})],
+    ids=["all", "the larger", "the smaller"],
+)
+def test_a_rise_of_all_nodes_names_no_batch_and_no_cause(rises: tuple[float, float], named: set[str]) -> None:
+    """A part whose share of the incidents is its usual one is not behind the rise."""
+    budget = dict.fromkeys(("system", "system down", "rack", "cause", "model"), 0.4)
+    wrong = missed = 0
+    for seed in range(12):
+        changes = [c for c in rate_changes(WatchedFleet(of_two_batches(seed, rises)), budget) if c.when.lasts]
+        parts = {f"{c.streams.kind} {c.streams.names[c.when.stream]}" for c in changes if c.streams.kind != "system"}
+        parts |= {f"most of the excess {c.cause}" for c in changes if c.cause}
+        wrong += bool(parts - named)
+        missed += not named <= parts
+    assert wrong <= 1
+    assert missed <= 1
+
+
+def test_the_tail_of_a_share_is_that_of_a_beta_binomial() -> None:
+    """A part that had 300 of 400 incidents in the reference, four times as long as the window."""
+    for seen, others in ((75, 15), (60, 30), (80, 10)):
+        values = (np.array([[x]]) for x in (seen, 75.0, 300.0))
+        rest = tuple(np.array([[x]]) for x in (float(others), 1.0, 99.5, 4.0))
+        mine = _tail_of_share(*values, rest)[0, 0]
+        exact = stats.betabinom.sf(seen - 1, seen + others, 300.0, 100.0)
+        assert mine == pytest.approx(exact, abs=0.01)
+    none = tuple(np.zeros((1, 1)) for _ in range(4))
+    assert _tail_of_share(np.array([[9.0]]), np.array([[3.0]]), np.array([[30.0]]), none)[0, 0] == 0.0  # no rest

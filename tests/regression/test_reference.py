@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+import relfit as rf
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.scores import aft_scores, cox_scores, schoenfeld_residuals
 
@@ -184,7 +185,7 @@ def test_scores_of_lives_that_entered_late_are_the_gradient(ties: bool) -> None:
         expected += x[tied].sum(axis=0) - np.sum(means, axis=0)
         residuals[tied] = x[tied] - np.mean(means, axis=0)
     assert np.allclose(cox_scores(t, seen, x, beta, entry).sum(axis=0), expected)
-    assert np.allclose(schoenfeld_residuals(t, seen, x, beta, entry), residuals[seen])
+    assert np.allclose(schoenfeld_residuals(t, seen, x, beta, entry), residuals)
 
 
 def test_the_test_of_proportional_hazards_is_that_of_lifelines_where_it_has_one() -> None:
@@ -195,3 +196,50 @@ def test_the_test_of_proportional_hazards_is_that_of_lifelines_where_it_has_one(
     assert theirs is not None
     assert ours is not None
     assert np.allclose(ours, theirs, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("entry", [None, "entry"])
+def test_strata_are_those_of_lifelines(ties: bool, entry: str | None) -> None:
+    """Sites whose hazards differ by a factor that confounds the load."""
+    frame = table(ties=ties).assign(site=np.array(["x", "y", "z"])[np.arange(300) // 4 % 5 % 3])
+    frame["load"] += 2.0 * (frame["site"] == "y")
+    frame = late(frame) if entry else frame
+    got = regression(frame, "hours ~ rack + load", entry=entry, strata="site", cluster=["node"])
+    theirs = directly("cox", frame, "rack + load", strata="site", entry_col=entry)
+    names = list(got.table.index)
+    assert got.converged
+    assert np.allclose(got.table["coefficient"], theirs.params_[names], rtol=1e-6)
+    assert got.loglik == pytest.approx(theirs.log_likelihood_, rel=1e-9)
+    assert got.likelihood_ratio.statistic == pytest.approx(theirs.log_likelihood_ratio_test().test_statistic, rel=1e-6)
+    independent = regression(frame, "hours ~ rack + load", entry=entry, strata="site")
+    assert np.allclose(independent.table["standard_error"], theirs.standard_errors_[names], rtol=1e-6)
+    assert not np.allclose(got.table["coefficient"], regression(frame, "hours ~ rack + load").table["coefficient"])
+    assert got.headline.startswith("hours ~ rack + load (cox, stratified by site): ")
+    assert got.to_dict()["strata"] == "site"
+    if not (ties or entry):  # else lifelines ignores ties, or has no residuals
+        robust = directly("cox", frame, "rack + load", strata="site", cluster_col="node").standard_errors_[names]
+        assert np.allclose(got.table["standard_error"], np.sqrt(75 / 74) * robust, rtol=1e-6)
+        residuals = theirs.compute_residuals(frame, "scaled_schoenfeld")
+        ranks = frame.loc[residuals.index, "hours"].rank()
+        ranks -= ranks.mean()
+        squares = (residuals[names].mul(ranks, axis=0).sum()) ** 2
+        statistic = squares / (len(ranks) * theirs.standard_errors_[names] ** 2 * (ranks**2).sum())
+        assert got.proportional is not None
+        assert np.allclose(got.proportional["statistic"], statistic, rtol=1e-5)
+
+
+def test_strata_that_are_no_strata() -> None:
+    frame = table().assign(site="x")
+    frame.loc[::2, "site"] = "y"
+    frame.loc[:3, "site"] = None
+    frame["of_site"] = frame["site"].map({"x": 1.0, "y": 2.0}).fillna(0.0)
+    assert regression(frame, "hours ~ load", strata="site").dropped == {"no value of 'site' to stratify by": 4}
+    for formula, model, strata, text in (
+        ("hours ~ load", "weibull", "site", "strata are not for the weibull model"),
+        ("hours ~ load", "cox", "sight", "no column 'sight' for strata.*did you mean 'site'"),
+        ("hours ~ site", "cox", "site", "'site' is in the formula and in the strata"),
+        ("hours ~ load + of_site", "cox", "site", "'of_site' is the same everywhere within each site"),
+    ):
+        with pytest.raises(rf.ArgumentError, match=text):
+            regression(frame, formula, model, strata=strata)

@@ -357,6 +357,24 @@ def test_more_replications_until_the_time_is_known() -> None:
     assert len(precise.replications) > len(loose.replications)
 
 
+def test_the_time_of_few_runs_is_not_below_the_work() -> None:
+    two_days = {**SMALL, "jobs": (), "job_length": 2880.0, "random_failure_rate": 1e-5}
+    cut = 0
+    for seed in range(8):
+        times = rf.simulate_training(two_days, n_replications=3, rng=seed).outputs.loc["total_training_time"]
+        student = times["mean"] - 4.302653 * times["sd"] / np.sqrt(3.0)
+        assert times["low"] == pytest.approx(max(student, 2880.0), rel=1e-6)
+        assert times["low"] <= times["mean"] <= times["high"]
+        cut += student < 2880.0
+    assert cut > 2
+    jobs = tuple(TrainingJob(name=name, job_size=20, job_length=length) for name, length in (("a", 2000), ("b", 4000)))
+    both = rf.simulate_training({**SMALL, "jobs": jobs}, n_replications=3, rng=1)
+    for times, work in ((both.of_job("a"), 2000.0), (both.of_job("b"), 4000.0), (both.outputs, 4000.0)):
+        assert times.loc["total_training_time", "low"] >= work
+    one = rf.simulate_training(two_days, n_replications=1).outputs.loc["total_training_time"]
+    assert np.isnan(one["low"])
+
+
 def test_a_job_that_hardly_gets_on_ends_with_a_message() -> None:
     stuck = {**SMALL, "checkpoint_every": 10_000, "random_failure_rate": 0.1, "max_events": 20_000}
     with pytest.raises(DataError, match=r"no end after 20,000 events.*raise max_events"):

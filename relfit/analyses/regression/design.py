@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from keyword import iskeyword
 
@@ -193,6 +193,24 @@ def _reject_dependent(matrix: FloatArray, columns: list[str]) -> None:
         others = [columns[i] for i in np.flatnonzero(np.abs(part) > 1e-6)][:4]
         what = f"{columns[at]!r} follows from {', '.join(map(repr, others))}, so their effects cannot be distinguished"
         raise ArgumentError(what, remedy="leave one of them out")
+
+
+def check_strata(strata: str, right: str, offered: Sequence[str]) -> None:
+    """An `ArgumentError` for strata by a column that is not there, or that the formula names."""
+    if strata not in offered:
+        raise ArgumentError(f"no column {strata!r} for strata", remedy=suggestion(strata, offered))
+    if strata in names_in(right):
+        raise ArgumentError(f"{strata!r} is in the formula and in the strata", remedy="take it out of one of them")
+
+
+def reject_same_within(matrix: pd.DataFrame, strata: pd.Series) -> None:
+    """Reject a covariate that does not vary within any stratum."""
+    within = matrix - matrix.groupby(strata.to_numpy()).transform("mean")
+    flat = within.abs().max() <= _DEPENDENT * matrix.abs().max()
+    if flat.any():
+        name = str(matrix.columns[int(flat.to_numpy().argmax())])
+        what = f"{name!r} is the same everywhere within each {strata.name}"
+        raise ArgumentError(what, remedy="leave it out, or stratify by another column")
 
 
 def reference_of(column: str, frame: pd.DataFrame) -> str | None:

@@ -41,6 +41,7 @@ def regress(
     level: float = 0.95,
     cluster: str | None = "node",
     reference: Mapping[str, object] | None = None,
+    strata: str | None = None,
 ) -> Regression:
     """Regression of times to failure, times to repair or failure counts on attributes of nodes and events.
 
@@ -64,6 +65,9 @@ def regress(
         independent rows.
     reference : mapping from attribute to level, optional
         Reference level of a category; by default the first in natural order. A number with one becomes a category.
+    strata : str, optional
+        Cox: a column that is not in the formula. Each of its values has a baseline hazard of its own, and durations are
+        compared within one only.
 
     Raises
     ------
@@ -104,6 +108,7 @@ def regress(
         covariates=[str(name) for name in table.columns if name not in own],
         dropped={**left_out, **dropped},
         entry=entry,
+        strata=strata,
     )
 
 
@@ -118,6 +123,7 @@ def regression(
     covariates: Sequence[str] | None = None,
     dropped: Mapping[str, int] | None = None,
     entry: str | None = None,
+    strata: str | None = None,
 ) -> Regression:
     """`regress` of a table with one row per duration (``observed`` marks a failure), or per node (with ``hours``).
 
@@ -133,16 +139,18 @@ def regression(
     if counted != (model == COUNT_MODEL):
         remedy = f"write '{_COUNTS} ~ ...' for {COUNT_MODEL}, 'ttf ~ ...' for {', '.join(TIME_MODELS)}"
         raise ArgumentError(f"the {model} model is not one of {'counts' if counted else 'times'}", remedy=remedy)
+    if strata is not None and model != "cox":
+        raise ArgumentError(f"strata are not for the {model} model", remedy="leave them out, or use the Cox model")
     level_checked(level)
     table = table.reset_index(drop=True)
-    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {}, entry)
+    rows = _rows(table, formula, model, list(cluster), reference or {}, covariates, dropped or {}, entry, strata)
     if counted:
         # a row per node: nothing to be robust to
         clusters = rows.clusters if rows.n_clusters != len(rows.frame) else None
         estimate = fit_counts(rows.matrix, rows.failures, rows.hours, clusters)
     else:
         clusters = rows.clusters
-        times = Times(rows.hours, rows.failures > 0.0, rows.entry)
+        times = Times(rows.hours, rows.failures > 0.0, rows.entry, rows.strata)
         estimate = fit_times(model, rows.frame, rows.right, rows.matrix, times, clusters)
     estimate = estimate.checked()
     return _result(formula, model, level, rows, estimate, None if clusters is None else rows.n_clusters)
@@ -162,6 +170,7 @@ class _Rows:
     labels: pd.DataFrame
     dropped: dict[str, int]
     entry: FloatArray | None
+    strata: pd.Series | None
 
     @property
     def n_clusters(self) -> int | None:
@@ -177,6 +186,7 @@ def _rows(
     covariates: Sequence[str] | None,
     dropped: Mapping[str, int],
     entry: str | None,
+    strata: str | None,
 ) -> _Rows:
     left, right = design.split(formula)
     own = (left, "hours") if model == COUNT_MODEL else (left, "observed", *([entry] if entry else []))
@@ -199,11 +209,14 @@ def _rows(
             raise ArgumentError(what, remedy="leave them out, or use the Cox model")
         reasons["censored at age zero"] = zero & ~data.observed
     reasons |= {f"no value of {key!r} to cluster by": table[key].isna().to_numpy() for key in keys}
+    offered = covariates or [str(name) for name in table.columns if name not in own]
+    if strata is not None:
+        design.check_strata(strata, right, offered)
+        reasons[f"no value of {strata!r} to stratify by"] = table[strata].isna().to_numpy()
     usable, left_out = np.ones(len(table), dtype=bool), dict(dropped)
     for reason, unusable in reasons.items():
         left_out |= {reason: int((unusable & usable).sum())} if (unusable & usable).any() else {}
         usable &= ~unusable
-    offered = covariates or [str(name) for name in table.columns if name not in own]
     frame, missing = design.covariates_of(table[usable], right, reference, offered)
     left_out |= {f"no value of {name!r}": number for name, number in missing.items()}
     if not len(frame):
@@ -220,7 +233,10 @@ def _rows(
     matrix = design.matrix_of(frame, right, failures[at], _noun(model))
     labels = table.loc[at, [name for name in ("system", "node") if name in table.columns]]
     late = None if late is None else late[at]
-    return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out, late)
+    of_strata = None if strata is None else table.loc[at, strata].astype(str).rename(strata)
+    if of_strata is not None:
+        design.reject_same_within(matrix, of_strata)
+    return _Rows(frame, right, matrix, hours[at], failures[at], clusters, keys, labels, left_out, late, of_strata)
 
 
 def _noun(model: str) -> str:
@@ -269,6 +285,7 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         dispersion=fit.dispersion,
         nodes=nodes,
         fitter=fit.fitter,
+        strata=None if rows.strata is None else str(rows.strata.name),
     )
 
 

@@ -114,6 +114,8 @@ class Regression(Result):
     fitter : object
         The lifelines fitter or the statsmodels results, for predictions, checks and plots. The standard errors of
         lifelines take durations as independent.
+    strata : str or None
+        Cox: the column by which durations were stratified.
     """
 
     formula: str
@@ -134,6 +136,7 @@ class Regression(Result):
     dispersion: float
     nodes: pd.DataFrame | None
     fitter: object
+    strata: str | None = None
 
     _not_in_json = ("fitter", "nodes")
     _frame = "table"
@@ -145,7 +148,8 @@ class Regression(Result):
         tested = f"{p_value(test.p)} ({by}) for all covariates together"
         p = tested if np.isfinite(test.p) else "no test of all covariates"
         rows = f"in {count(self.n_rows, 'duration')}" if self.nodes is None else f"of {count(self.n_rows, 'node')}"
-        return f"{self.formula} ({self.model}): {count(self.n_failures, 'failure')} {rows}, {p}."
+        model = self.model if self.strata is None else f"{self.model}, stratified by {self.strata}"
+        return f"{self.formula} ({model}): {count(self.n_failures, 'failure')} {rows}, {p}."
 
     @property
     def findings(self) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ ignore ties and take time quadratic in the rows. Lin and Wei 1989; Therneau and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 from scipy import special
@@ -40,13 +42,33 @@ def cox_scores(
 def schoenfeld_residuals(
     durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray, entry: FloatArray | None
 ) -> FloatArray:
-    """Covariates of each failure less their mean at risk then, with Efron's ties, shape (failures, k), in row order."""
+    """Covariates of each failure less their mean at risk then, with Efron's ties, shape (n, k); zero of the others."""
     x, _, failed, _, which, met, _ = _risk_sets(durations, observed, matrix, coefficients, entry)
     ties = np.bincount(which)
     means = np.add.reduceat(met[:, 1:] / met[:, :1], np.cumsum(ties) - ties, axis=0) / ties[:, None]
     residuals = np.zeros_like(x)
     residuals[failed] = x[failed] - means[which]
-    return residuals[observed]
+    return residuals
+
+
+def by_stratum(
+    residuals: Callable[..., FloatArray],
+    strata: IntArray | None,
+    durations: FloatArray,
+    observed: BoolArray,
+    matrix: FloatArray,
+    coefficients: FloatArray,
+    entry: FloatArray | None,
+) -> FloatArray:
+    """`cox_scores` or `schoenfeld_residuals`, each stratum by itself: those at risk are of the same stratum."""
+    if strata is None:
+        return residuals(durations, observed, matrix, coefficients, entry)
+    out = np.zeros_like(matrix)
+    for stratum in np.unique(strata[observed]):
+        at = strata == stratum
+        late = None if entry is None else entry[at]
+        out[at] = residuals(durations[at], observed[at], matrix[at], coefficients, late)
+    return out
 
 
 def _risk_sets(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import special
 
 from relfit.analyses.regression.design import INTERCEPT
 from relfit.analyses.regression.regression_results import Estimate, at_maximum
-from relfit.analyses.regression.scores import aft_scores, cox_scores, sandwich, schoenfeld_residuals
+from relfit.analyses.regression.scores import aft_scores, by_stratum, cox_scores, sandwich, schoenfeld_residuals
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -28,11 +29,17 @@ _SINGULAR = "Hessian was not invertible"  # lifelines then makes standard errors
 
 @dataclass(frozen=True)
 class Times:
-    """Hours of durations, whether each ended, and the hours from which they were observed, where some entered late."""
+    """Hours of durations, whether each ended, the hours from which they were observed, and the strata, if any."""
 
     hours: FloatArray
     observed: BoolArray
     entry: FloatArray | None = None
+    strata: pd.Series | None = None
+
+    def residuals(self, kind: Callable[..., FloatArray], matrix: pd.DataFrame, coefficients: FloatArray) -> FloatArray:
+        """`cox_scores` or `schoenfeld_residuals` of the durations."""
+        strata = None if self.strata is None else pd.factorize(self.strata)[0]
+        return by_stratum(kind, strata, self.hours, self.observed, matrix.to_numpy(), coefficients, self.entry)
 
 
 def fit_times(
@@ -43,11 +50,15 @@ def fit_times(
 
     fitter = getattr(lifelines, TIME_MODELS[model][0])()
     late = {} if times.entry is None else {_ENTRY: times.entry}
+    options = {"entry_col": _ENTRY} if late else {}
     table = frame.assign(**{_DURATION: times.hours, _OBSERVED: times.observed, **late})
+    if times.strata is not None:
+        options["strata"] = str(times.strata.name)
+        table[options["strata"]] = times.strata.to_numpy()
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
         warnings.simplefilter("always")
         try:
-            fitter.fit(table, _DURATION, _OBSERVED, formula=right, **({"entry_col": _ENTRY} if late else {}))
+            fitter.fit(table, _DURATION, _OBSERVED, formula=right, **options)
         except Exception as error:  # whatever goes wrong in the search of another package
             reason = " ".join(str(error).split())[:200]
             raise ArgumentError(f"lifelines could not fit this {model} model: {reason}", remedy=_REMEDY) from error
@@ -61,7 +72,7 @@ def fit_times(
     x = matrix.to_numpy()
     with np.errstate(all="ignore"):
         if model == "cox":
-            scores = cox_scores(times.hours, times.observed, x, coefficients, times.entry)
+            scores = times.residuals(cox_scores, matrix, coefficients)
         else:
             x = np.column_stack([x, np.ones(len(x))])
             location, extra = coefficients[:-1], float(coefficients[-1])
@@ -78,8 +89,9 @@ def fit_times(
     converged = not singular and at_maximum(coefficients, covariance, scores.sum(axis=0))
     proportional = None
     if model == "cox" and converged:
-        late_test = None if times.entry is None else _of_late(matrix, times, coefficients, covariance)
-        proportional = _proportional(fitter, table, columns, late_test)
+        own = times.entry is not None or times.strata is not None
+        statistic = _changing(matrix, times, coefficients, covariance) if own else None
+        proportional = _proportional(fitter, table, columns, statistic)
     return Estimate(
         fitter=fitter,
         coefficients=coefficients,
@@ -99,7 +111,8 @@ def _proportional(
 ) -> pd.DataFrame:
     """Whether each hazard ratio is constant: the test of Grambsch and Therneau by the rank of time.
 
-    From lifelines, unless its `statistic` is there: lifelines has no residuals of durations that entered late.
+    From lifelines, unless its `statistic` is there: lifelines has no residuals of durations that entered late, and
+    those of strata in another order than its times.
     """
     from lifelines.statistics import proportional_hazard_test
 
@@ -114,9 +127,9 @@ def _proportional(
     return pd.DataFrame({"statistic": statistic, "p": p, "p_adjusted": adjusted_p(p)}, index=index)
 
 
-def _of_late(matrix: pd.DataFrame, times: Times, coefficients: FloatArray, covariance: FloatArray) -> FloatArray:
-    """The statistic of that test where durations entered late."""
-    residuals = schoenfeld_residuals(times.hours, times.observed, matrix.to_numpy(), coefficients, times.entry)
+def _changing(matrix: pd.DataFrame, times: Times, coefficients: FloatArray, covariance: FloatArray) -> FloatArray:
+    """The statistic of that test where durations entered late, or of strata."""
+    residuals = times.residuals(schoenfeld_residuals, matrix, coefficients)[times.observed]
     ranks = pd.Series(times.hours[times.observed]).rank().to_numpy()
     ranks = ranks - ranks.mean()
     moved = ranks @ residuals @ covariance

@@ -73,11 +73,13 @@ def scan_rates(
     *,
     prior: tuple[FloatArray, FloatArray] | None = None,
     rest: tuple[FloatArray, FloatArray] | None = None,
+    of_share: float = 0.0,
     down: bool = False,
 ) -> RateScan:
     """Scan counts and exposure, shape (streams, days), for rates that rose, or fell (`down`).
 
     `prior` predicts a stream with a short past, by default its own alone; `rest` is that of the system of each stream.
+    No p-value is below `of_share` times that of the stream's share of the incidents of its system.
     """
     own = _Past.of(counts, exposure)
     scatter = _scatter(own)
@@ -97,14 +99,15 @@ def scan_rates(
             typical = (theirs + 0.5) / np.maximum(their_units, 1e-9)
             shape = past + _ALIKE
             rate = shape / (past_units + _ALIKE / typical)
-        mean = rate * units
+        mean, p_share = rate * units, np.zeros(seen.shape)
         if others is not None and of_others is not None:
+            p_share = _tail_of_share(seen, mean, shape, others.window(t, window, rows))
             mean = mean * np.maximum.reduce([_excuse(others, *each, t, window, rows) for each in of_others.items()])
         variance = 1.0 / shape + _over(scatter, t - window, window, rows)
         usable = (units > 0.0) & (seen_since[rows, t - window] >= LEAST_REFERENCE)
         usable &= (past_units > 0.0) | (before is not None)
         mean = np.where(usable, mean, 0.0)
-        return _tail(seen, mean, variance, usable, down), seen, mean
+        return np.maximum(_tail(seen, mean, variance, usable, down), of_share * p_share), seen, mean
 
     return RateScan.of(counts.shape, look, counts)
 
@@ -150,6 +153,20 @@ def _tail(seen: FloatArray, mean: FloatArray, variance: FloatArray, usable: Bool
     more = special.betainc(seen[far] + down, shape, mean[far] / (mean[far] + shape))
     p[far] = 1.0 - more if down else more
     return p
+
+
+def _tail_of_share(
+    seen: FloatArray, mean: FloatArray, shape: FloatArray, rest: tuple[FloatArray, FloatArray, FloatArray, FloatArray]
+) -> FloatArray:
+    """Tail probability of a part's share of the incidents of its system, 0 without a rest: a normal beta-binomial."""
+    others, units, past, past_units = rest
+    of_rest = np.where(past_units > 0.0, (past + 0.5) / np.maximum(past_units, 1e-9) * units, 0.0)
+    total, share = seen + others, mean / np.maximum(mean + of_rest, 1e-300)
+    variance = total * share * (1.0 - share)
+    doubt = 1.0 / shape + 1.0 / (past + 0.5)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = (seen - 0.5 - total * share) / np.sqrt(variance + variance**2 * doubt)
+    return np.where(variance > 0.0, special.ndtr(-z), 0.0)
 
 
 def _scatter(past: _Past, reference: int = REFERENCE) -> list[FloatArray]:

@@ -9,6 +9,8 @@ from relfit.fleet.surveillance.rate_episodes import RateEpisode
 from relfit.fleet.surveillance.rate_scans import for_each_test, scan_rates
 from relfit.fleet.surveillance.watched_fleet import Streams, WatchedFleet
 
+_SHARES = 0.001  # daily chance that a part with its usual share of a system's incidents is named, all parts together
+
 
 @dataclass(frozen=True)
 class RateChange:
@@ -17,7 +19,7 @@ class RateChange:
     streams: Streams  # all parts of its kind; the part is ``when.stream``
     when: RateEpisode
     down: bool = False  # whether the rate fell
-    cause: str = ""  # for an increase of a system's rate, the one with half of the excess or more
+    cause: str = ""  # for an increase of a system's rate, the one with most of the excess, beyond its usual share
     node: str = ""  # for a system or a cause, the one with more than half of the window's incidents
     of_node: int = 0  # and their number
 
@@ -45,8 +47,9 @@ def rate_changes(fleet: WatchedFleet, budget: Mapping[str, float]) -> Iterator[R
             kind, number, prior = "rack", len(streams.names), rest
         else:
             kind, number, prior = "model", models, rest
-        scan = scan_rates(streams.counts, streams.exposure, prior=prior, rest=rest)
-        for when in scan.episodes(for_each_test(budget[kind], number)):
+        alpha = for_each_test(budget[kind], number)
+        scan = scan_rates(streams.counts, streams.exposure, prior=prior, rest=rest, of_share=alpha * number / _SHARES)
+        for when in scan.episodes(alpha):
             of = int(streams.system[when.stream]), streams.names[when.stream]
             node = fleet.main_node(when.window, *of) if streams is causes else ("", 0)
             yield RateChange(streams, when, False, "", *node)

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.analyses.screening import Incidents, incidents
 from relfit.base.arrays import CodeArray, FloatArray, IntArray
@@ -20,6 +21,7 @@ DAY = 24 * NANOSECONDS_PER_HOUR
 _MOST_VALUES, _MOST_CAUSES = 60, 2000  # values of an attribute; causes
 _LEAST_NODES = 4  # of a model or a batch
 _NOT_STATED = "not stated"
+_BY_CHANCE = 0.01  # probability that a cause with its usual share is named for an increase of all
 
 
 def _coded(column: pd.Series, names: list[str]) -> CodeArray:
@@ -50,15 +52,21 @@ class Streams:
         return out[0], out[1]
 
     def main_excess(self, system: int, begin: int, end: int) -> str:
-        """The part of a system with most of the excess of some days over the year before; empty if none has half."""
+        """The part of a system with most of the excess of some days over the year before.
+
+        Empty if none has half, or if its share of the days' incidents is that of the year before (binomial test).
+        """
         mine = np.flatnonzero(self.system == system)
         if not mine.size:
             return ""
         first, counts = max(begin - REFERENCE, 0), self.counts[mine]
         usual = counts[:, first:begin].sum(axis=1) * (end - begin) / max(begin - first, 1)
-        more = counts[:, begin:end].sum(axis=1) - usual
+        seen = counts[:, begin:end].sum(axis=1)
+        more = seen - usual
         best = int(np.argmax(more))
-        return self.names[mine[best]] if more[best] > 0.5 * more.clip(0.0).sum() else ""
+        share = usual[best] / max(usual.sum(), 1e-300)
+        chance = float(special.bdtrc(seen[best] - 1.0, int(seen.sum()), share)) * mine.size  # Bonferroni
+        return self.names[mine[best]] if more[best] > 0.5 * more.clip(0.0).sum() and chance < _BY_CHANCE else ""
 
 
 class WatchedFleet:

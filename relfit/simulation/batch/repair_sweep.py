@@ -21,6 +21,7 @@ from relfit.simulation.batch.batch_settings import BatchCluster
 from relfit.simulation.batch.failure_source import SystemFailures
 from relfit.simulation.campaigns.campaign import Campaign
 from relfit.simulation.campaigns.sweeping import sweep
+from relfit.simulation.engine.replications import half_interval
 
 RATES = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)
 """Failure rates, as multiples."""
@@ -45,12 +46,15 @@ class RepairSweep(Result):
         Mean repair times in hours, rising.
     waits : ndarray, shape (runs, rates, repairs)
         Mean wait over the jobs of each run, in hours.
+    level : float
+        Level of the intervals of the mean waits.
     """
 
     mtbf: float
     rates: FloatArray
     repairs: FloatArray
     waits: FloatArray
+    level: float = 0.95
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("waits",)
 
@@ -84,13 +88,19 @@ class RepairSweep(Result):
         return f"{text} ({count(self.n_runs, 'run')} a cell)."
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per cell, in hours: ``rate``, ``mtbf``, ``repair``, ``wait``, ``standard_error``; ``relative``."""
+        """One row per cell, in hours: ``rate``, ``mtbf``, ``repair``, ``wait``, ``standard_error``; ``relative``.
+
+        ``low`` and ``high`` end Student's interval of the wait over the runs, at zero at the lowest; NaN for one run.
+        """
         error = np.full_like(self.mean, np.nan)
         if self.n_runs > 1:
             error = self.waits.std(axis=0, ddof=1) / np.sqrt(self.n_runs)
+        half = half_interval(self.waits, self.level)
+        limits = {"low": np.maximum(self.mean - half, 0.0), "high": self.mean + half}
         rate, repair = np.meshgrid(self.rates, self.repairs, indexing="ij")
-        columns = {"rate": rate, "mtbf": self.mtbf / rate, "repair": repair, "wait": self.mean, "standard_error": error}
-        return pd.DataFrame({name: values.ravel() for name, values in {**columns, "relative": self.relative}.items()})
+        columns = {"rate": rate, "mtbf": self.mtbf / rate, "repair": repair, "wait": self.mean, **limits}
+        columns |= {"standard_error": error, "relative": self.relative}
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()})
 
     def break_even(self, worse: float, better: float, repair: object, level: float = 0.95, rng: Seed = 0) -> Interval:
         """The repair time at rate `better` at which users wait as long as at rate `worse` with `repair`.
@@ -199,6 +209,7 @@ def sweep_repairs(
     rates: Sequence[float] = RATES,
     repairs: Sequence[object] = REPAIRS,
     n_runs: int = 10,
+    level: float = 0.95,
     workers: int | None = None,
     rng: int = 0,
     **options: Any,
@@ -221,6 +232,8 @@ def sweep_repairs(
         Mean times to repair of a node, exponential; rising.
     n_runs : int
         Simulations of every cell.
+    level : float
+        Level of the intervals of the mean waits.
     workers : int, optional
         Threads; one per processor by default. The result does not depend on it.
     rng : int
@@ -236,7 +249,7 @@ def sweep_repairs(
     Raises
     ------
     ArgumentError
-        For rates or repairs that do not rise, and as for `simulate_batch`.
+        For rates or repairs that do not rise, a level outside 0..1, and as for `simulate_batch`.
 
     References
     ----------
@@ -251,7 +264,7 @@ def sweep_repairs(
     ((2, 2), True)
     """
     rate, repair = positive("rates", list(rates)), durations("repairs", list(repairs))
-    base, runs = float(durations("mtbf", mtbf, zero=False)), int(whole("n_runs", n_runs))
+    base, runs, level = float(durations("mtbf", mtbf, zero=False)), int(whole("n_runs", n_runs)), level_checked(level)
     for name, values in (("rates", rate), ("repairs", repair)):
         if values.ndim != 1 or not values.size or (np.diff(values) <= 0.0).any():
             raise ArgumentError(f"{name} are not in rising order", remedy="give each once, the smallest first")
@@ -272,7 +285,8 @@ def sweep_repairs(
     cells = sweep(campaign, executor="threads", workers=workers, stopped=lambda: bool(errors))
     if errors:
         raise errors[0]
-    return RepairSweep(base, rate, repair, cells.of()["mean"].to_numpy().reshape(runs, rate.size, repair.size))
+    waits = cells.of()["mean"].to_numpy().reshape(runs, rate.size, repair.size)
+    return RepairSweep(base, rate, repair, waits, level)
 
 
 def _largest(x: FloatArray, curve: FloatArray, level: float) -> float:

@@ -91,8 +91,11 @@ class TrainingSimulation(Result):
 
     @cached_property
     def outputs(self) -> pd.DataFrame:
-        """One row per output, over the rows of `whole`: ``mean`` with ``low`` and ``high``, ``sd``, percentiles."""
-        return summary(self.whole, self.level, least=0.0, shares=_SHARES)
+        """One row per output, over the rows of `whole`: ``mean`` with ``low`` and ``high``, ``sd``, percentiles.
+
+        Where every run ends, the interval of ``total_training_time`` is cut at the work: no run takes less.
+        """
+        return self._summary(self.whole, max(job.job_length for job in self.parameters.all_jobs))
 
     @cached_property
     def whole(self) -> pd.DataFrame:
@@ -128,7 +131,15 @@ class TrainingSimulation(Result):
         rows = self.replications[self.replications["job"] == name]
         if rows.empty:
             raise ArgumentError(f"there is no job {name!r}", remedy=f"the jobs are {', '.join(map(str, self.jobs))}")
-        return summary(rows.drop(columns=["replication", "job"]), self.level, least=0.0, shares=_SHARES)
+        work = self.parameters.all_jobs[self.jobs.index(name)].job_length
+        return self._summary(rows.drop(columns=["replication", "job"]), work)
+
+    def _summary(self, rows: pd.DataFrame, work: float) -> pd.DataFrame:
+        table = summary(rows, self.level, least=0.0, shares=_SHARES)
+        if not rows["depleted"].any():
+            time = table.loc["total_training_time"]
+            table.loc["total_training_time", "low"] = np.clip(work, time["low"], time["mean"])
+        return table
 
     @property
     def jobs(self) -> tuple[str, ...]:
