@@ -132,8 +132,7 @@ def _counted(
                         _add_runs(up - leave[j] - last[j], sizes, spared[:, j, i])
                         last[j] = up - leave[j]
             if stays < horizon:
-                for j in range(lengths.size):
-                    leave[j] += stays < lengths[j] < fails
+                _add_leaving(stays, fails, lengths, leave)
             up += 1
         for j in range(lengths.size):
             number[j, i] = up - leave[j]
@@ -142,6 +141,13 @@ def _counted(
             else:
                 _add_runs(number[j, i] - last[j], sizes, spared[:, j, i])
     return hits, spared, number
+
+
+@njit(cache=True, nogil=True)
+def _add_leaving(stays: float, fails: float, lengths: np.ndarray, leave: np.ndarray) -> None:
+    """Add a node to those that leave within each length before they fail."""
+    for j in range(lengths.size):
+        leave[j] += stays < lengths[j] < fails
 
 
 @njit(cache=True, nogil=True)
