@@ -141,8 +141,7 @@ class FleetParts:
         system = self.places.system
         multiplier = np.ones((size, a.size))
         if self.multiples is not None:
-            mean, of = self.multiples.rate, self.multiples.shape
-            multiplier = self._normalised(streams[2].gamma(of, size=(size, of.size)) / of * mean)
+            multiplier = self._normalised(self.multiples.draw(size, streams[2]))
         elif finite.any():
             frailty = np.where(finite, streams[2].gamma(a, size=(size, a.size)) / b, 1.0)
             multiplier = self._normalised(frailty ** (1.0 / shape[:, system]))

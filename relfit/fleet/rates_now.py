@@ -154,11 +154,15 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
         place[mine] = np.arange(mine.size)
         counts = longer.counts(at, place[node], mine.size, part)
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
-        usual = multiples_by_attribute([code[mine] for code in attributes], counts, hours, longer.days)
-        own = multiples_now(counts, hours * usual[:, None], longer.days, most, np.asarray(placed)[mine])
+        codes = [code[mine] for code in attributes]
+        usual = multiples_by_attribute(codes, counts, hours, longer.days)
+        own = multiples_now(counts, hours * usual[:, None], longer.days, most, np.asarray(placed)[mine], codes)
         multiples.append(own.times(usual))
     if not multiples:
         return Multiples.same(len(places.nodes))
     where = np.append(np.argsort(np.concatenate(members)), -1)
-    every = Multiples(multiples[0].value, np.concatenate([one.weight for one in multiples]))
+    weight, shared, spread = (
+        np.concatenate(each) for each in zip(*((one.weight, one.shared, one.spread) for one in multiples), strict=True)
+    )
+    every = Multiples(multiples[0].value, weight, shared, spread)
     return every.take(where[watched.groups.get_indexer(places.nodes)])

@@ -2,13 +2,14 @@
 
 A new multiple comes from a gamma distribution around one or, for a few nodes, from anywhere above twice the mean. The
 probabilities of each node's multiple are updated from step to step (Adams and MacKay 2007, on a grid). The settings,
-and the influence of neighbouring nodes (in the order of names), are weighted by how well the past was predicted.
+and the influence of neighbouring nodes (in the order of names) and of those with the same attribute, such as a rack,
+are weighted by how well the past was predicted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,6 +30,7 @@ _FIRST = 2  # steps before the first scored one
 _SMALL = 0.01  # smaller weights are dropped
 _NEXT, _HALF_LIFE = 8.0, 120.0  # standard deviation of the neighbourhood in places; half-life in days
 _PRIOR = 4.0  # failures at the mean rate that are added to a rate from few
+_FEWEST = 5  # nodes of a value of an attribute that is followed
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +39,20 @@ class Multiples:
 
     value: FloatArray  # multiples, evenly spaced by their logarithms, shape (values,)
     weight: FloatArray  # probability of each, shape (parts, values)
+    shared: IntArray  # code of the parts that share a factor which is not known well, such as a rack's, shape (parts,)
+    spread: FloatArray  # standard deviation of its logarithm, same shape
 
     @classmethod
     def same(cls, parts: int) -> Multiples:
         """Multiples of exactly one."""
-        return cls(np.array([1.0, _OFTEN]), np.tile([1.0, 0.0], (parts, 1)))
+        alone = np.zeros(parts, np.int64), np.zeros(parts)
+        return cls(np.array([1.0, _OFTEN]), np.tile([1.0, 0.0], (parts, 1)), *alone)
+
+    def draw(self, size: int, rng: np.random.Generator) -> FloatArray:
+        """Draws from gamma distributions of the same means and variances, times those of what parts share."""
+        drawn = rng.gamma(self.shape, size=(size, self.rate.size)) / self.shape * self.rate
+        z = rng.standard_normal((size, self.shared.max(initial=0) + 1))[:, self.shared]
+        return np.asarray(drawn * np.exp(self.spread * z - self.spread**2 / 2.0))
 
     @cached_property
     def rate(self) -> FloatArray:
@@ -83,22 +94,28 @@ class Multiples:
 
     def times(self, factor: FloatArray) -> Multiples:
         """The multiples of each part times a factor."""
-        return Multiples(self.value, _moved(self.weight, np.log(factor) / np.log(self.value[1] / self.value[0])))
+        return replace(self, weight=_moved(self.weight, np.log(factor) / np.log(self.value[1] / self.value[0])))
 
     def take(self, rows: IntArray) -> Multiples:
         """The multiples of some parts; exactly one for -1."""
         weight = self.weight[rows]
         weight[rows < 0] = np.eye(self.value.size)[np.abs(np.log(self.value)).argmin()]
-        return Multiples(self.value, weight)
+        return Multiples(self.value, weight, self.shared[rows], np.where(rows < 0, 0.0, self.spread[rows]))
 
 
 def multiples_now(
-    counts: FloatArray, exposure: FloatArray, days: float, of: int | None = None, placed: BoolArray | None = None
+    counts: FloatArray,
+    exposure: FloatArray,
+    days: float,
+    of: int | None = None,
+    placed: BoolArray | None = None,
+    attributes: Sequence[IntArray] = (),
 ) -> Multiples:
     """Current multiples of the mean rate of all nodes, from failures and shares watched, (nodes, steps), in natural
     order.
 
     `of` nodes set the largest multiple of the grid; the neighbours of `placed` ones are known. All by default.
+    `attributes` are codes of the nodes' values, such as their racks; -1 if unknown.
     """
     expected = _expected(counts, exposure, days)
     counts = np.where(expected > 0.0, counts, 0.0)
@@ -108,8 +125,12 @@ def multiples_now(
     priors = [_prior(value, alike, few) for few in _FEW for alike in _ALIKE]
     change = np.repeat(-np.expm1(-days / np.array(_LASTS)), len(priors))
     prior = np.tile(priors, (len(_LASTS), 1))
+    capped = _capped(counts, expected, days)
+    attributes = [code for code in attributes if (np.bincount(code[code >= 0]) >= _FEWEST).sum() > 1]
+    of_values = [_of_value(code, capped, expected, value, change, prior) for code in attributes]
+    offers = [np.ones_like(near), near, *(multiples for multiples, _ in of_values)]
     every = max(-(-counts.shape[0] // _SCORED), 1)
-    scored, offers = slice(None, None, every), (np.ones_like(near), near)
+    scored = slice(None, None, every)
     scores, past = [], []
     for beside in offers:
         seen, factor = counts[scored], beside[scored, :-1]
@@ -133,30 +154,41 @@ def multiples_now(
             blocks = list(_blocks(counts, expected * beside[:, :-1], value, change[used], prior[used]))
         now = np.concatenate([np.tensordot(share[used], states, axes=1) for states, _ in blocks])
         weights += _moved(now, np.log(beside[:, -1]) / np.log(value[1] / value[0]))
-    return Multiples(value, weights)
+    shares = weight.sum(axis=1)[2:]
+    if not shares.size:
+        return Multiples(value, weights, np.zeros(counts.shape[0], np.int64), np.zeros(counts.shape[0]))
+    best = int(shares.argmax())
+    return Multiples(value, weights, np.maximum(attributes[best], 0), shares[best] * of_values[best][1])
 
 
 def _expected(counts: FloatArray, exposure: FloatArray, days: float) -> FloatArray:
     """Expected failures of a usual node in each step, without nodes that had far too many around that time; with few in
     a step its rate is shrunk to that of the days around, and that to the overall rate.
     """
-    about = max(2 * round(_ABOUT / days) + 1, 3)
-
-    def around(values: FloatArray) -> FloatArray:
-        return np.asarray(uniform_filter1d(values, about, axis=-1, mode="constant") * about)
-
     every = exposure * (counts.sum() / max(exposure.sum(), 1e-300))
     for _ in range(2):
-        did, should = around(counts), around(every)
+        did, should = _around(counts, days), _around(every, days)
         usual = (did < 1.0) | (special.gammainc(np.maximum(did, 1.0), should) > _RARE)
         number, watched = (counts * usual).sum(axis=0), (exposure * usual).sum(axis=0)
         rate = np.full(number.size, number.sum() / max(watched.sum(), 1e-300))
         if not rate[0] > 0.0:
             return every
-        for sums, of in ((around(number), around(watched)), (number, watched)):
+        for sums, of in ((_around(number, days), _around(watched, days)), (number, watched)):
             rate = (sums + _PRIOR) / (of + _PRIOR / rate)
         every = exposure * rate
     return every
+
+
+def _around(values: FloatArray, days: float) -> FloatArray:
+    """Sums over the time before and after each step."""
+    about = max(2 * round(_ABOUT / days) + 1, 3)
+    return np.asarray(uniform_filter1d(values, about, axis=-1, mode="constant") * about)
+
+
+def _capped(counts: FloatArray, expected: FloatArray, days: float) -> FloatArray:
+    """Counts of each node that are unusual for none around that time: one node that fails often makes no bad rack."""
+    usual = special.pdtrik(1.0 - _RARE, np.maximum(_around(expected, days), 1e-9)) + 1.0
+    return np.asarray(counts * np.minimum(usual / np.maximum(_around(counts, days), 1.0), 1.0))
 
 
 def _near(counts: FloatArray, expected: FloatArray, days: float, placed: BoolArray) -> FloatArray:
@@ -166,6 +198,39 @@ def _near(counts: FloatArray, expected: FloatArray, days: float, placed: BoolArr
     sums = (discounted(values * known, _HALF_LIFE / days) for values in (counts, expected))
     did, should = (gaussian_filter1d(each, _NEXT, axis=0, mode="constant") / there - each for each in sums)
     return np.where(known > 0.0, (np.maximum(did, 0.0) + _PRIOR) / (np.maximum(should, 0.0) + _PRIOR), 1.0)
+
+
+def _of_value(
+    code: IntArray, counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Multiples of all nodes with each node's value of an attribute, before each step and now, (nodes, steps + 1), and
+    the standard deviation of their logarithm now, (nodes,); one and zero for a value of few nodes.
+
+    As those of nodes, with the settings weighted by the past until each step.
+    """
+    compared = np.append(np.bincount(code[code >= 0], minlength=1) >= _FEWEST, False)
+    row = np.where(compared, np.cumsum(compared) - 1, -1)[code]
+    there = row >= 0
+    did, should = np.zeros((2, compared.sum(), counts.shape[1]))
+    np.add.at(did, row[there], counts[there])
+    np.add.at(should, row[there], expected[there])
+    density = did[:, :, None] * np.log(value) - should[:, :, None] * value
+    density = np.exp(density - density.max(axis=2, keepdims=True))
+    state, score = np.repeat(prior[:, None, :], did.shape[0], axis=1), np.zeros(change.size)
+    multiples = np.ones((did.shape[0] + 1, counts.shape[1] + 1))  # the last for nodes of no such value
+    spread = np.zeros(did.shape[0] + 1)
+    for step in range(counts.shape[1] + 1):
+        weight = np.exp(score - score.max())
+        now = np.tensordot(weight / weight.sum(), state, axes=1)
+        multiples[:-1, step] = now @ value
+        if step < counts.shape[1]:
+            state *= density[:, step]
+            total = state.sum(axis=2, keepdims=True)
+            score += np.log(total[:, :, 0]).sum(axis=1)
+            state = state / total * (1.0 - change)[:, None, None] + (change[:, None] * prior)[:, None, :]
+    low, high = (Multiples(value, now, row, spread).quantile(p) for p in special.ndtr([-1.0, 1.0]))
+    spread[:-1] = 0.5 * np.log(high / low)
+    return multiples[row], spread[row]
 
 
 def _prior(value: FloatArray, alike: float, few: float) -> FloatArray:
