@@ -14,6 +14,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
 from relfit.log.failurelog import Window
+from relfit.log.tables import POPULATION_COLUMNS
 from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData
@@ -255,7 +256,7 @@ def _advice(m: ReportData) -> list[Point]:
         whose = "its" if len(worst) == 1 else "their"
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
         excess = f"{whose} excess is {percent(gone)} of the failures of nodes"
-        text = f"Check {count(len(worst), 'node')}: {', '.join(each)}{more}; {excess}."
+        text = f"Check {count(len(worst), 'node')}{_place_of(m, worst['node'])}: {', '.join(each)}{more}; {excess}."
         points.append(Point(text, "nodes", "all", "Hardware"))
     again = m.repeat_failures.result
     often = pd.DataFrame() if again is None else again.going_on[again.going_on["lately"] > 1]
@@ -269,6 +270,17 @@ def _advice(m: ReportData) -> list[Point]:
     if m.checkpoints.result is not None:
         points.append(Point(m.checkpoints.result.advice, "jobs", "jobs", "Users"))
     return points
+
+
+def _place_of(m: ReportData, nodes: pd.Series) -> str:
+    """The value of an attribute that these nodes share, such as their rack; empty for a few nodes, or without one."""
+    population = m.part.population
+    these = population[population["node"].isin(nodes)]
+    for name in population.columns.difference(POPULATION_COLUMNS, sort=False):
+        values = these[name].astype(str).unique()
+        if len(nodes) > _NAMED and len(values) == 1 and len(population[name].unique()) > 1:
+            return f" of {name} {values[0]}"
+    return ""
 
 
 def _risen(m: ReportData) -> list[Point]:

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.reporting.first_screen import _earlier, fleet_summary
+from relfit.reporting.first_screen import _advice, _earlier, fleet_summary
 from relfit.reporting.report_data import ReportData
 from tests.backtesting.test_growing_fleet import fleet
+from tests.factories import make_log
 from tests.reporting.logs import log_of
 
 FAMILIES = ("exponential", "weibull")
@@ -95,3 +96,14 @@ def test_the_former_rate_has_its_length_where_the_log_is_longer(stable: int, sai
         firm=lambda name: name == "steady",
     )
     assert _earlier(m) == said
+
+
+def test_nodes_of_one_rack_are_named_with_it() -> None:
+    """Six nodes of the third of eight racks fail weekly in the last four months, the others once in two years."""
+    starts = [(i, 300.0 * i + 50.0) for i in range(48)]
+    starts += [(12 + i, 14_000.0 + 168.0 * week + 20.0 * i) for week in range(20) for i in range(6)]
+    rows = [{"node": f"n{i:02d}", "start": t, "end": t + 1.0} for i, t in sorted(starts, key=lambda one: one[1])]
+    nodes = [{"node": f"n{i:02d}", "rack": f"r{i // 6}", "model": "m"} for i in range(48)]
+    log = make_log(rows, nodes, window=(0.0, 17_520.0))
+    advice = [point.text for point in _advice(ReportData(rf.Study(log), FAMILIES))]
+    assert any(text.startswith("Check 6 nodes of rack r2: n") for text in advice)
