@@ -11,7 +11,8 @@ import pytest
 
 import relfit as rf
 from relfit.analyses.screening import Bursts
-from relfit.analyses.screening.burst_likelihoods import after, spells
+from relfit.analyses.screening.burst_likelihoods import after, log_ratios, spells
+from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.base.errors import ArgumentError
 from tests.factories import make_log
 
@@ -203,6 +204,22 @@ def test_sums_of_delays_are_those_by_hand() -> None:
         for t, a in zip(time, label, strict=True)
     ]
     assert got.tolist() == pytest.approx(by_hand)
+
+
+def test_likelihood_ratios_of_three_points_by_hand() -> None:
+    time, rate = np.array([0.0, 1.0, 3.0]), np.array([0.5, 0.4, 0.2])
+    nearer, farther = np.exp(-0.5) / 2.0, (np.exp(-1.0) + np.exp(-1.5)) / 2.0  # delays of two days
+    for inner, brought in (([-1, -1, -1], [0.0, nearer, farther]), ([0, 0, -1], [0.0, 0.0, farther])):
+        got = log_ratios(time, np.zeros(3, int), np.array(inner), rate, np.array([2.0]), 0.25)
+        assert got.tolist() == pytest.approx([np.log1p(np.array(brought) / rate / 3.0).sum()])
+
+
+def test_an_incident_is_left_out_of_its_own_rate() -> None:
+    none = np.zeros(1, int)
+    alone = IncidentLine(np.array([200.0]), none, none, none, np.ones(1), np.ones((1, 400)), np.array([[0.0, 400.0]]))
+    rate, daily = alone.background()  # half an incident in 400 days, and half of that time again
+    assert rate.tolist() == pytest.approx([0.5 / 600.0])
+    assert daily[:400].tolist() == pytest.approx([1.0 / 400.0] * 400)
 
 
 def test_the_likelihood_of_weeks_is_that_of_negative_binomial_counts() -> None:
