@@ -55,6 +55,7 @@ ALSO = {
     "numeric": ("fitting", "goodness", "nonparametric"),
     "parsing": ("io",),
     "planning": ("simulation", "fleet"),
+    "plotting": ("batch", "planning"),
     "prediction": ("fleet",),
     "sparing": ("simulation",),
     "surveillance": ("live",),
