@@ -52,7 +52,7 @@ ALSO = {
     "fitting": ("calibration",),
     "goodness": ("fitting",),
     "jobs": ("planning",),
-    "numeric": ("fitting", "goodness", "nonparametric"),
+    "numeric": ("core", "fitting", "goodness", "nonparametric"),
     "parsing": ("io",),
     "planning": ("simulation", "fleet"),
     "plotting": ("batch", "planning"),
