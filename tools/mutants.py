@@ -46,7 +46,7 @@ CORE = ("base", "log")
 """Packages whose own modules, with those of no package, are tested in ``tests/core``."""
 PACKAGES = ("core", *sorted(FOLDERS.keys() - {*CORE, "analyses"}))
 ALSO = {
-    "cli": ("batch", "training", "campaigns", "planning", "live"),
+    "cli": ("core", "batch", "training", "campaigns", "planning", "live"),
     "core": ("reporting",),
     "engine": ("simulation", "batch"),
     "fitting": ("calibration",),
