@@ -168,6 +168,7 @@ def test_words_and_tables_on_the_terminal(
     text = capsys.readouterr().out
     assert "Nodes that a test rejects at 0.2" in text
     assert "Classes of |r|" in text
+    assert "Further incidents that follow one (delay in hours)" in text
     assert main(["incidents", "white", *PART]) == 0
     assert "Rates by scope" not in capsys.readouterr().out
     assert main(["incidents", "white", *PART, "--details"]) == 0
