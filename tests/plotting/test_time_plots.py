@@ -38,6 +38,7 @@ from relfit.analyses.screening import (
     repair_kinds,
 )
 from relfit.base.errors import ArgumentError
+from relfit.plotting.event_figures import _rate_in_bins
 from relfit.plotting.recurrence_figures import _new_renewals
 from tests.factories import make_log
 from tests.reporting.logs import log_of
@@ -361,6 +362,13 @@ def test_band_of_mean_autocorrelation_at_lags_beyond_half_of_short_series() -> N
         edges = corners[np.abs(corners[:, 0] - lag) < 0.5 + 1e-9, 1]
         for end in (centre - half, centre + half):
             assert np.abs(edges - end).min() < 1e-9
+
+
+def test_bins_of_a_rate_have_four_failures_each() -> None:
+    days = [{"start": 24.0 * day + 1.0} for day in range(48)]
+    rate, edges = _rate_in_bins(change_points(make_log(days, window=(0.0, 48 * 24.0)), of="records", bin_width="1D"))
+    assert rate.tolist() == pytest.approx([1.0 / 24.0] * 12)
+    assert np.diff(edges).tolist() == [4 * 24 * 3.6e12] * 12
 
 
 def test_number_of_incidents_by_window(log: rf.FailureLog, joined: Incidents) -> None:
