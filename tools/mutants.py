@@ -46,15 +46,16 @@ CORE = ("base", "log")
 """Packages whose own modules, with those of no package, are tested in ``tests/core``."""
 PACKAGES = ("core", *sorted(FOLDERS.keys() - {*CORE, "analyses"}))
 ALSO = {
-    "cli": ("batch", "training", "campaigns", "planning", "live"),
+    "cli": ("core", "batch", "training", "campaigns", "planning", "live"),
     "core": ("reporting",),
     "engine": ("simulation", "batch"),
     "fitting": ("calibration",),
     "goodness": ("fitting",),
     "jobs": ("planning",),
-    "numeric": ("fitting", "goodness", "nonparametric"),
+    "numeric": ("core", "fitting", "goodness", "nonparametric"),
     "parsing": ("io",),
     "planning": ("simulation", "fleet"),
+    "plotting": ("batch", "planning"),
     "prediction": ("fleet",),
     "sparing": ("simulation",),
     "surveillance": ("live",),

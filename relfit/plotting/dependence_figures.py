@@ -185,6 +185,7 @@ def autocorrelation(result: SerialTests, ax: Axes | None = None, *, alpha: float
     # exact mean over all orders of a series, and the variance for normal values (Dufour and Roy 1985)
     centre = -(weight * (n - lags) / (n * (n - 1.0))).sum(axis=0) / total
     numerator = n**4 - (lags + 3.0) * n**3 + 3.0 * lags * n**2 + 2.0 * lags * (lags + 1.0) * n - 4.0 * lags**2
+    numerator -= 2.0 * n * (n - 1.0) * np.maximum(2.0 * lags - n, 0.0)  # no value is in two products
     variance = np.maximum(numerator, 0.0) / ((n + 1.0) * n**2 * (n - 1.0) ** 2)
     spread = np.sqrt((weight**2 * variance).sum(axis=0)) / total
     half = -special.ndtri(alpha / 2.0) * spread

@@ -32,6 +32,7 @@ from relfit.system.jobs import Amdahl, Job, ra_opt
         ["plan", "sparing", "--simulate", "1000000000"],
         ["plan", "sparing", "--simulate", "1e-300"],
         ["fit", "white", "--seed", "-1"],
+        ["simulate", "batch", "cluster.toml", "--seed", "-1"],
     ],
 )
 def test_work_without_bound_is_refused(capsys, command):

@@ -216,11 +216,13 @@ def test_assumptions_that_fail_are_listed(tmp_path: Path, capsys: pytest.Capture
 def test_a_folder_gets_map_and_boundaries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "params.toml"
     path.write_text(FILE, encoding="utf-8")
-    assert main(["plan", "sparing", str(path), "--draws", "20", "--out", str(tmp_path), "--plot", str(tmp_path)]) == 0
-    assert "Of the points of the map" in capsys.readouterr().out
-    assert {p.stem for p in tmp_path.glob("*.csv")} == {"plan", "map", "boundaries"}
-    assert {"map", "hours", "spares"} == {p.stem for p in tmp_path.glob("*.png")}
-    points = pd.read_csv(tmp_path / "map.csv")
-    borders = pd.read_csv(tmp_path / "boundaries.csv")
+    for option in ("--out", "--plot"):  # each for itself
+        (tmp_path / option).mkdir()
+        assert main(["plan", "sparing", str(path), "--draws", "20", option, str(tmp_path / option)]) == 0
+        assert "Of the points of the map" in capsys.readouterr().out
+    assert {p.stem for p in tmp_path.glob("--out/*.csv")} == {"plan", "map", "boundaries"}
+    assert {"map", "hours", "spares"} == {p.stem for p in tmp_path.glob("--plot/*.png")}
+    points = pd.read_csv(tmp_path / "--out" / "map.csv")
+    borders = pd.read_csv(tmp_path / "--out" / "boundaries.csv")
     assert len(points) == 3600
     assert set(borders["below"]) | set(borders["above"]) == set(points["strategy"]) == {"72/72", "72/64"}

@@ -54,6 +54,7 @@ def test_dependence_in_json_is_the_library_s(
     for key in ("cofailure", "place", "pooled", "dispersion", "cycles"):
         assert said[key]["findings"] == [getattr(found, key).headline]
     assert said["cofailure"]["window"] == 2.0
+    assert [row["system"] for row in said["tables"]["together_by_system"]] == ["white"]
     bursts = rf.screening.bursts(log, rng=3)
     assert said["bursts"]["findings"] == [bursts.headline]
     assert said["tables"]["questions"][-1]["finding"] == bursts.headline
@@ -167,6 +168,7 @@ def test_words_and_tables_on_the_terminal(
     text = capsys.readouterr().out
     assert "Nodes that a test rejects at 0.2" in text
     assert "Classes of |r|" in text
+    assert "Further incidents that follow one (delay in hours)" in text
     assert main(["incidents", "white", *PART]) == 0
     assert "Rates by scope" not in capsys.readouterr().out
     assert main(["incidents", "white", *PART, "--details"]) == 0

@@ -80,6 +80,9 @@ def test_log_rank_compares_nothing_where_groups_never_meet() -> None:
     later = rf.log_rank([1.0, 2.0, 3.0, 4.0, 9.0, 10.0], list("ababcc"), entry=[0.0, 0.0, 0.0, 0.0, 8.0, 8.0])
     assert (later.status, later.degrees, both.status) == ("partly_compared", 1, "ok")
     assert later.p == pytest.approx(both.p)
+    seen = [True, True, True, True, False, False]  # c has left before the first failure: nothing to compare it with
+    left = rf.log_rank([1.0, 2.0, 3.0, 4.0, 0.5, 0.5], list("ababcc"), observed=seen)
+    assert (left.status, left.degrees, left.p) == ("ok", 1, pytest.approx(both.p))
 
 
 def test_log_rank_takes_labels_of_groups() -> None:

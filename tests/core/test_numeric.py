@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from relfit.base.numeric.grid_search import highest
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.quadrature import gauss_legendre, integrate_reliability
 from relfit.base.numeric.solving import time_at_level
-from relfit.base.numeric.worker_processes import in_processes, names_script
+from relfit.base.numeric.worker_processes import in_processes, names_script, script_hidden
 
 
 @dataclass
@@ -127,3 +128,11 @@ def test_a_compiled_function_and_its_checksum() -> None:
     assert double(4) == 8
     assert checksum(double) == checksum(njit(cache=False, nogil=True)(lambda x: 2 * x))
     assert checksum(double) != checksum(by_three)
+
+
+@pytest.mark.parametrize("hidden", [True, False])
+def test_the_script_is_hidden_within_and_there_again_after(hidden: bool) -> None:
+    script = sys.modules["__main__"]
+    with script_hidden(hidden):
+        assert (sys.modules["__main__"] is not script) == hidden
+    assert sys.modules["__main__"] is script

@@ -10,7 +10,7 @@ import pytest
 import relfit as rf
 from relfit.base.errors import ArgumentError
 from relfit.io.alert_rules import rules_of
-from relfit.io.clock_lines import stamps_without_year, turns
+from relfit.io.clock_lines import in_order, stamps_without_year, turns
 from relfit.io.declared_fleet import declared
 from relfit.io.frames import with_nodes
 from relfit.io.host_lists import Hosts, hosts
@@ -54,6 +54,12 @@ def test_stamps_behind_a_priority():
     line = np.frombuffer(b"<4>Jan  5 10:00:00 a", np.uint8)
     parts = stamps_without_year(line, np.array([0]))
     assert [part.tolist() for part in parts] == [[1], [5], [36000], [True]]
+
+
+def test_a_line_some_minutes_out_of_order_is_no_clock_set_back():
+    clock = np.array([f"2024-10-27T02:{minute}" for minute in ("10", "50", "48", "05")], "datetime64[ns]").astype(int)
+    utc = np.array(["2024-10-27T00:10", "2024-10-27T00:50", "2024-10-27T00:48", "2024-10-27T01:05"], "datetime64[ns]")
+    assert in_order(clock, "Europe/Berlin").tolist() == utc.astype(int).tolist()
 
 
 def test_turns_of_the_year():

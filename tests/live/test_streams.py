@@ -7,10 +7,16 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+<<<<<<< HEAD
 import relfit as rf
 from relfit.fleet.surveillance import WatchedFleet, rate_changes
 from relfit.fleet.surveillance.node_scans import _since
 from relfit.fleet.surveillance.rate_scans import _tail_of_share, scan_rates
+=======
+from relfit.fleet.surveillance import WatchedFleet
+from relfit.fleet.surveillance.node_scans import _of_others, _since
+from relfit.fleet.surveillance.rate_scans import scan_rates
+>>>>>>> w-c
 from relfit.fleet.surveillance.recurrence_scans import _tail
 from tests.factories import make_log
 
@@ -33,6 +39,15 @@ def test_a_node_without_a_failure_for_a_month_after_ten_in_ten_days_is_slower(ho
     events = [{"node": "a", "start": 24 * day + 1, "end": 24 * day + 2} for day in range(10)]
     fleet = WatchedFleet(make_log(events, [{"node": "a"}], window=(0, 24 * 9 + 1 + hours)))
     assert _since(fleet, 9, int(fleet.begun[0]), 10, False) == (0, slower)
+
+
+def test_failures_of_the_other_nodes_are_for_one_that_was_watched_all_along() -> None:
+    """One failure of b from 100 h to 120 h, with c there all of the time, d for half of it, and e gone before."""
+    nodes = [{"node": "a"}, {"node": "b"}, {"node": "c"}, {"node": "d", "entered": 110}, {"node": "e", "left": 20}]
+    events = [{"node": node, "start": at, "end": at + 1} for node, at in (("a", 100), ("b", 110), ("a", 120))]
+    fleet = WatchedFleet(make_log(events, nodes, window=(0, 240)))
+    first, _, last = (int(at) for at in fleet.begun)
+    assert _of_others(fleet, 2, first, last, False) == pytest.approx(1.0 / 2.5)
 
 
 def test_further_incidents_scatter_with_how_often_pairs_are_and_with_how_few_are_behind_it() -> None:

@@ -113,6 +113,12 @@ def test_left_censored_lives_and_a_closed_form():
     np.testing.assert_allclose(most[0], [1.0, 1.0, 11 / 15, 0.2, 0.2], atol=1e-12)
 
 
+def test_survival_beyond_the_last_interval_is_zero():
+    survival = turnbull(LifeData.from_intervals(np.arange(49.0), np.arange(1.0, 50.0))).to_frame()["survival"]
+    assert survival.tolist() == pytest.approx([i / 49 for i in range(48, -1, -1)])
+    assert survival.iloc[-1] == 0.0  # not 1e-16
+
+
 def test_exact_time_at_the_end_of_an_interval():
     # (1, 2] holds the exact 2, [3, 3] is the start of (3, inf) but not in it
     lives = LifeData.from_intervals([1.0, 2.0, 3.0, 3.0], [2.0, 2.0, 3.0, np.inf])

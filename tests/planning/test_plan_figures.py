@@ -41,6 +41,18 @@ def test_figures_of_checkpoints() -> None:
     assert title(rf.plot(free)).startswith("Write checkpoints all the time")
 
 
+@pytest.mark.parametrize(("every", "end", "factor"), [("40h", 1, 1.2), ("1min", 0, 1.0 / 1.2)])
+def test_the_interval_in_use_is_in_the_figure_with_young_and_daly(every: str, end: int, factor: float) -> None:
+    plan = plan_checkpoints("20h", Checkpoint(save="5min", every=every))
+    ax = rf.plot(plan)
+    lines = {str(line.get_label()).split(":")[0]: line for line in ax.lines}
+    hours = {"40h": 40.0, "1min": 1.0 / 60.0}[every]
+    scale = lines["in use"].get_xdata()[0] / hours
+    assert ax.get_xlim()[end] == pytest.approx(factor * scale * hours)
+    assert lines["Young 1974"].get_xdata()[0] == pytest.approx(scale * (2.0 * 20.0 / 12.0) ** 0.5)
+    assert lines["best"].get_ydata()[0] < lines["Young 1974"].get_ydata()[0] < ax.get_ylim()[1]
+
+
 @pytest.mark.slow
 def test_figures_of_migration_and_replication() -> None:
     good = {"nodes": 4096, "predictor": Predictor(0.7)}
@@ -51,9 +63,9 @@ def test_figures_of_migration_and_replication() -> None:
     rf.plot(dear)
     unstated = plan_migration("300 days", migration_costs(Checkpoint(save="2min", restore="2min"), "4min"), nodes=4096)
     assert "recall" in rf.plot(unstated).get_ylabel()
-    assert "pairs pay from 35,472 nodes on" in title(
-        rf.plot(plan_replication(43_800, Checkpoint(None, "10min", "10min"), nodes=10_000))
-    )
+    pairs = plan_replication(43_800, Checkpoint(None, "10min", "10min"), nodes=10_000)
+    assert pairs.n_draws == 0  # of a mean time that is known
+    assert "pairs pay from 35,472 nodes on" in title(rf.plot(pairs))
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,11 @@ def test_the_convolution_over_racks_is_exact() -> None:
         assert blocking_probability(racks * blocks, number, q, shared) == pytest.approx(above, rel=1e-8, abs=1e-18)
 
 
+def test_more_blocks_than_there_are_are_never_down() -> None:
+    assert blocks_down([0, 4, 5], 4, 0.5).tolist() == pytest.approx([1 / 16, 1 / 16, 0.0])
+    assert blocks_down([6, 8], 4, 0.5, SharedRacks(np.asarray(2), np.asarray(0.25))).tolist() == [0.0, 0.0]
+
+
 def test_the_paper_s_cluster_of_single_trays_needs_three_times_the_spares() -> None:
     block, mttr = block_mtbf(1, 0, 20_000.0, 10_000.0, 24.0), 24.0
     alone = spare_blocks_needed(block, mttr, 0.001, blocks=9216)

@@ -38,6 +38,7 @@ from relfit.analyses.screening import (
     repair_kinds,
 )
 from relfit.base.errors import ArgumentError
+from relfit.plotting.event_figures import _rate_in_bins
 from relfit.plotting.recurrence_figures import _new_renewals
 from tests.factories import make_log
 from tests.reporting.logs import log_of
@@ -340,6 +341,36 @@ def test_band_of_mean_autocorrelation_of_short_series() -> None:
             assert np.abs(edges - (r.mean() + half)).min() < 0.025 * half
 
 
+def test_band_of_mean_autocorrelation_at_lags_beyond_half_of_short_series() -> None:
+    """Moments of normal values about their mean, term by term (Isserlis); lags up to 10 of a series of 50."""
+    sizes = [10] * 6 + [50]
+    rng = np.random.default_rng(1)
+    found = serial_tests(rf.LifeData.from_groups([rng.random(n) + 1.0 for n in sizes]), n_resamples=0)
+    corners = plotting.autocorrelation(found, new()).collections[0].get_paths()[0].vertices
+
+    def moments(n: int, lag: int) -> tuple[float, float]:
+        e, pairs = np.eye(n) - 1.0 / n, [(i, i + lag) for i in range(n - lag)]
+        square = sum(e[a, b] * e[c, d] + e[a, c] * e[b, d] + e[a, d] * e[b, c] for a, b in pairs for c, d in pairs)
+        mean = sum(e[a, b] for a, b in pairs) / (n - 1.0)
+        return mean, square / (n**2 - 1.0) - mean**2
+
+    for lag in (1, 3, 5, 7, 9, 10):
+        seen = [(n, *moments(n, lag)) for n in sizes if n > lag]
+        total = sum(n for n, *_ in seen)
+        centre = sum(n * mean for n, mean, _ in seen) / total
+        half = stats.norm.ppf(0.975) * np.sqrt(sum(n**2 * variance for n, _, variance in seen)) / total
+        edges = corners[np.abs(corners[:, 0] - lag) < 0.5 + 1e-9, 1]
+        for end in (centre - half, centre + half):
+            assert np.abs(edges - end).min() < 1e-9
+
+
+def test_bins_of_a_rate_have_four_failures_each() -> None:
+    days = [{"start": 24.0 * day + 1.0} for day in range(48)]
+    rate, edges = _rate_in_bins(change_points(make_log(days, window=(0.0, 48 * 24.0)), of="records", bin_width="1D"))
+    assert rate.tolist() == pytest.approx([1.0 / 24.0] * 12)
+    assert np.diff(edges).tolist() == [4 * 24 * 3.6e12] * 12
+
+
 def test_number_of_incidents_by_window(log: rf.FailureLog, joined: Incidents) -> None:
     ax = plotting.incidents_by_window(joined, new())
     made = labelled(ax)["incidents"].get_ydata()
@@ -585,10 +616,11 @@ def test_availability_in_bins(log: rf.FailureLog) -> None:
     ax = plotting.availability_over_time(found, new())
     assert labelled(ax)["availability"].get_data()[0] == pytest.approx(100 * found.operational[0], nan_ok=True)
     drawn(ax)
-    several = availability_over_time(log, per="rack", unit="quarter")
-    ax = plotting.availability_over_time(several, new())
-    assert sum(label.startswith("frame") for label in labelled(ax)) == 3
-    drawn(ax)
+    for racks in (["frame01", "frame02", "frame03"], ["frame01", "frame02"]):
+        several = availability_over_time(log.where(rack=racks), per="rack", unit="quarter")
+        ax = plotting.availability_over_time(several, new())
+        assert sum(label.startswith("frame") for label in labelled(ax)) == len(racks)
+        drawn(ax)
 
 
 def test_a_month_watched_in_part_is_dotted_and_not_the_lowest() -> None:

@@ -11,12 +11,11 @@ import pytest
 from lifelines import KaplanMeierFitter
 
 import relfit as rf
-from relfit.analyses.screening.tallies import by_node
 from relfit.cli.app import main
 from relfit.reporting.detail_sections import jobs
 from relfit.reporting.first_screen import _limits
+from relfit.reporting.lifetime_report import lifetime_summary
 from relfit.reporting.report_data import ReportData
-from tests.factories import make_log
 from tests.reporting.logs import FAST
 from tests.reporting.test_questions import table
 from tests.reporting.test_report import Page, page_of
@@ -72,6 +71,15 @@ def test_years_of_age_have_those_at_risk_alone_and_agree_with_the_cards(page: Pa
     first = re.search(r"([\d.]+) % end in their first year", page.text)
     assert first is not None
     assert float(first[1]) == pytest.approx(100 * (1 - curve.predict(YEAR)), abs=0.2)
+
+
+def test_a_risk_that_rises_with_age_is_advice_on_spares() -> None:
+    """5 of 100 end in their first year, 40 of the other 95 in their second: 8.4 times as often."""
+    years = np.repeat([0.5, 1.5, 2.0], [5, 40, 55])
+    table = pd.DataFrame({"hours": years * YEAR, "failed": years < 2.0})
+    data = ReportData(rf.Study(rf.read(table), "all"), ("exponential",))
+    advice = [point.text for point in lifetime_summary(data).advice]
+    assert advice == ["Plan spares by age: a unit in its second year ends 8.4 times as often as in its first."]
 
 
 def test_units_seen_from_an_age_on_say_nothing_of_those_before(tmp_path: Path) -> None:
@@ -134,11 +142,3 @@ def test_a_fit_by_a_column_of_units_that_leave_says_what_it_takes(
     rf.write(disks_that_leave(spares=True), tmp_path / "log.parquet")
     assert main([*words, "--per", "make"]) == 0
     assert "Units leave" not in capsys.readouterr().out
-
-
-def test_hours_of_nodes_are_those_under_observation() -> None:
-    lives = [{"node": "a", "duration": 80.0, "observed": True, "entry": 60.0}]
-    lives += [{"node": "b", "duration": 60.0, "observed": True, "entry": 0.0}]
-    counts = by_node(make_log([], [{"node": "a"}, {"node": "b"}], lifetimes=lives)).set_index("node")
-    assert counts["hours"].to_dict() == {"a": 20.0, "b": 60.0}
-    assert counts["expected"].to_dict() == {"a": 0.5, "b": 1.5}

@@ -11,7 +11,8 @@ import pytest
 
 import relfit as rf
 from relfit.analyses.screening import Bursts
-from relfit.analyses.screening.burst_likelihoods import after, spells
+from relfit.analyses.screening.burst_likelihoods import after, log_ratios, spells
+from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.base.errors import ArgumentError
 from tests.factories import make_log
 
@@ -203,6 +204,43 @@ def test_sums_of_delays_are_those_by_hand() -> None:
         for t, a in zip(time, label, strict=True)
     ]
     assert got.tolist() == pytest.approx(by_hand)
+
+
+def test_likelihood_ratios_of_three_points_by_hand() -> None:
+    time, rate = np.array([0.0, 1.0, 3.0]), np.array([0.5, 0.4, 0.2])
+    nearer, farther = np.exp(-0.5) / 2.0, (np.exp(-1.0) + np.exp(-1.5)) / 2.0  # delays of two days
+    for inner, brought in (([-1, -1, -1], [0.0, nearer, farther]), ([0, 0, -1], [0.0, 0.0, farther])):
+        got = log_ratios(time, np.zeros(3, int), np.array(inner), rate, np.array([2.0]), 0.25)
+        assert got.tolist() == pytest.approx([np.log1p(np.array(brought) / rate / 3.0).sum()])
+
+
+def test_an_incident_is_left_out_of_its_own_rate() -> None:
+    none = np.zeros(1, int)
+    alone = IncidentLine(np.array([200.0]), none, none, none, np.ones(1), np.ones((1, 400)), np.array([[0.0, 400.0]]))
+    rate, daily = alone.background()  # half an incident in 400 days, and half of that time again
+    assert rate.tolist() == pytest.approx([0.5 / 600.0])
+    assert daily[:400].tolist() == pytest.approx([1.0 / 400.0] * 400)
+
+
+def test_the_background_is_that_of_a_slow_program() -> None:
+    """A rate that rises and falls five times: of half-lives the one by which days foretell those 11 and more away."""
+    days = np.arange(750)
+    counts = np.random.default_rng(3).poisson(1.0 - 0.9 * np.cos(2.0 * np.pi * days / 150.0))
+    time, none, watched = np.repeat(days, counts) + 0.5, np.zeros(counts.sum(), int), np.where(days < 400, 4.0, 5.0)
+    line = IncidentLine(time, none, none, none, np.ones(time.size), watched[None], np.array([[0.0, 750.0]]))
+    rate, daily = line.background()
+    apart, half = np.abs(np.subtract.outer(days, days)), 0.5 * watched.sum() / counts.sum()
+    best = -np.inf
+    for half_life in (7.0, 14.0, 30.0, 60.0, 120.0, 240.0, 1e6):
+        weight = 0.5 ** (apart / half_life)
+        far = np.where(apart > 10, weight, 0.0)
+        foretold = (far @ counts + 0.5) / (far @ watched + half)
+        if (score := (counts * np.log(foretold) - watched * foretold).sum()) > best:
+            best, number, hours = score, weight @ counts, weight @ watched
+    expected = watched * (number + 0.5) / (hours + half)
+    assert daily[:750].tolist() == pytest.approx((expected * counts.sum() / expected.sum()).tolist())
+    of_each = watched * (number - 0.5) / (hours + half)
+    assert rate.tolist() == pytest.approx(np.repeat(of_each, counts).tolist())
 
 
 def test_the_likelihood_of_weeks_is_that_of_negative_binomial_counts() -> None:

@@ -13,6 +13,7 @@ from scipy import optimize, stats
 
 import relfit as rf
 from relfit.analyses.screening import change_points, stable_period
+from relfit.analyses.screening._change_points import _uneven
 from relfit.analyses.screening.segmentation import (
     Renewals,
     excess,
@@ -304,6 +305,16 @@ def test_a_rate_that_doubles_is_found_in_renewals() -> None:
     found = change_points(make_log(rows, [{"node": f"n{i}"} for i in range(30)], window=(0.0, 17520.0)), of="records")
     assert len(found) == 2
     assert abs((found.periods[1].start - EPOCH).total_seconds() / 3600.0 - 8760.0) < 1500.0
+
+
+@pytest.mark.parametrize(("apart", "span"), [(10.0, np.nan), (20.0, 24.0)])
+def test_counts_that_vary_by_less_than_a_tenth_are_even(apart: float, span: float) -> None:
+    """Beyond chance the rate varies by sqrt((1.52 - 1) / 75) = 8 %, and by sqrt((6.1 - 1) / 75) = 26 %."""
+    counts = 75.0 + apart * np.tile([1.0, -1.0], 4)
+    by_chance = [np.array([0.99]), np.array([1.01])] * 5
+    hours, times = _uneven((counts, np.ones(8)), np.array([0, 8]), by_chance, np.array([1]), 24.0, 0.05)
+    more = apart**2 * 8.0 / 7.0 / 75.0 if span > 0.0 else np.nan
+    assert [hours, times] == pytest.approx([span, more], nan_ok=True)
 
 
 def test_steps_and_a_trend_are_weighed_by_their_likelihoods() -> None:

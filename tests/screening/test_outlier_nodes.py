@@ -200,6 +200,9 @@ def test_bad_nodes_have_a_factor_with_limits_or_none(others: int) -> None:
     limits = row[["ratio", "ratio_low", "ratio_high"]].to_numpy(float)
     assert np.isfinite(limits).all() if others else np.isnan(limits).all()
     assert ("As a class" in found.headline) == bool(others)
+    bad = 31 * row["fraction"]
+    shares = stats.beta.ppf((0.025, 0.975), bad + 0.5, 31.5 - bad)
+    assert row[["fraction_low", "fraction_high"]].tolist() == pytest.approx(shares.tolist(), nan_ok=True)
 
 
 def test_nodes_that_differ_less_than_chance_lets_expect_are_told_so() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.analyses.screening import repair_kinds
-from relfit.analyses.screening._repair_kinds import ONE_CLASS
+from relfit.analyses.screening._repair_kinds import ONE_CLASS, _crossing
 from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
@@ -96,6 +96,12 @@ def test_at_the_split_both_classes_are_equally_likely() -> None:
     before, after = weighed(row["split_low"]), weighed(row["split_high"])
     assert before[0] > before[1]
     assert after[0] < after[1]
+
+
+def test_the_split_of_classes_of_one_spread_is_a_straight_line_and_equal_ones_have_none() -> None:
+    """Log odds 0.5 - z**2 / 2 + (z - 1)**2 / 2 = 1 - z, and 0.5 everywhere."""
+    split = _crossing(np.array([[0.5, 0.0, 0.0, 1.0, 0.0], [0.5, 0.0, 0.0, 0.0, 0.0]]))
+    assert split.tolist() == pytest.approx([1.0, np.nan], nan_ok=True)
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from relfit.analyses.independence.thresholds import compared
 from relfit.analyses.screening._repair_clock import kruskal_wallis
 from relfit.analyses.screening.segmentation import dispersions, merged, segments, steps_or_trend
 from relfit.analyses.screening.tallies import by_cause, by_node, over_time
+from tests.factories import make_log
 
 
 def test_segments_of_six_bins() -> None:
@@ -33,6 +34,15 @@ def test_three_values_above_three_others() -> None:
 
 def test_a_p_value_that_looks_small_says_what_it_is_above() -> None:
     assert [compared(p, 0.01) for p in (0.017, 0.4, 0.004)] == ["p = 0.017, above 0.01", "p = 0.4", "p = 0.004"]
+
+
+def test_events_and_hours_of_nodes_with_lifetimes() -> None:
+    lives = [("a", 0.0, 100.0, True), ("a", 20.0, 80.0, False), ("b", 0.0, 40.0, True)]
+    rows = [dict(zip(("node", "entry", "duration", "observed"), life, strict=True)) for life in lives]
+    table = by_node(make_log((), [{"node": "a"}, {"node": "b"}], lifetimes=rows))
+    assert table["hours"].tolist() == [160.0, 40.0]
+    assert table["events"].tolist() == [1, 1]
+    assert table["expected"].tolist() == pytest.approx([2.0 * 160.0 / 200.0, 2.0 * 40.0 / 200.0])
 
 
 def test_tallies_of_white() -> None:

@@ -153,6 +153,16 @@ def test_semi_synchronous_closed_form() -> None:
     assert found.cett > plain.cett
 
 
+def test_a_unit_is_back_after_its_detection_and_restart() -> None:
+    """With at most one block missing a hit stops the job if it comes within 7 minutes of one that does not."""
+    recovery = Recovery("15min", "10s", "60s", "6min", loss_limit=1, exchange="2min")
+    found = run(Strategies(8, 0, 8), DeviceFailures(600, np.inf, 2), recovery, years=2).replications
+    again = found["hits"].mean() * (recovery.detection + recovery.restart)
+    within = -np.expm1(-again)
+    expected = within / (1.0 + within + within * again)
+    assert found["stops"].sum() / found["hits"].sum() == pytest.approx(expected, rel=0.1)
+
+
 @pytest.mark.slow
 def test_a_unit_that_drops_out_repeats_half_an_exchange() -> None:
     devices, recovery = DeviceFailures(600, 20_000, 2), Recovery("15min", "10s", "60s", "6min", loss_limit=3)
