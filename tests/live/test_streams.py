@@ -7,16 +7,10 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-<<<<<<< HEAD
 import relfit as rf
 from relfit.fleet.surveillance import WatchedFleet, rate_changes
-from relfit.fleet.surveillance.node_scans import _since
-from relfit.fleet.surveillance.rate_scans import _tail_of_share, scan_rates
-=======
-from relfit.fleet.surveillance import WatchedFleet
 from relfit.fleet.surveillance.node_scans import _of_others, _since
-from relfit.fleet.surveillance.rate_scans import scan_rates
->>>>>>> w-c
+from relfit.fleet.surveillance.rate_scans import _tail_of_share, scan_rates
 from relfit.fleet.surveillance.recurrence_scans import _tail
 from tests.factories import make_log
 
