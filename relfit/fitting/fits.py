@@ -415,7 +415,7 @@ class Fits(Result):
 
 def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
     """Groups that can distinguish distributions, shape (groups,)."""
-    return _compared(results).any(axis=0)
+    return np.asarray(_compared(results).any(axis=0))
 
 
 def _compared(results: Mapping[str, FamilyEstimates]) -> BoolArray:

@@ -109,12 +109,12 @@ def named_columns(
     return keys, {name: name for name in _STANDARD if name in frame.columns and name not in taken} | given
 
 
-def aligned(durations: object, beside: Mapping[str, Any]) -> dict[str, Any]:
+def aligned(durations: object, beside: Mapping[str, object]) -> dict[str, Any]:
     """What is given beside durations, with Series in the order of the durations' labels where these are a Series.
 
     An `ArgumentError` where Series have other labels, or an order that says nothing of the durations.
     """
-    given = {"durations": durations, **beside}
+    given: dict[str, Any] = {"durations": durations, **beside}
     series = {name: values for name, values in given.items() if isinstance(values, pd.Series)}
     for first in list(series)[:1]:
         index = series[first].index
