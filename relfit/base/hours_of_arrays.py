@@ -58,4 +58,5 @@ def _hours_of(name: str, value: Any) -> float:
         return hours(value)
     except ArgumentError as error:
         remedy = error.remedy if isinstance(value, str) and any(each.isdigit() for each in value) else _FORMS
-        raise DataError(f"{name} hold {value!r}", remedy=remedy) from None
+        hold = "hold" if name.endswith("s") else "holds"
+        raise DataError(f"{name} {hold} {value!r}", remedy=remedy) from None

@@ -29,7 +29,8 @@ _NUMBER = r"(\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?)"
 _LONG = re.compile(rf"\s*{_NUMBER}\s*([a-z]+)\s*")
 _RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNORECASE)
 _PER = re.compile(rf"\s*(?:{_NUMBER}|once)\s*(?:per|/|in|every)\s*(?:{_NUMBER}\s*)?([a-z]+)\s*")
-_PARTED = re.compile(r"\d\s*[,'_]\s*\d|\d\s+\d")
+_PARTED = re.compile(r"\d\s*[,'_-]\s*\d|\d\s+\d")
+_CLOCK = re.compile(r"\s*(\d+)(?:-|\s+)(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")  # D-HH:MM:SS, as Slurm has it
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -44,7 +45,7 @@ def unit_in_hours(unit: str) -> float:
 
 
 def hours(value: object) -> float:
-    """Hours of a number of them, a timedelta or a text that pandas reads (``"20h"``); an `ArgumentError` for others."""
+    """Hours of a number of them, a timedelta or a text (``"20h"``, ``"1-12:00:00"``); an `ArgumentError` for others."""
     # to numpy a timedelta64 is an integer
     if isinstance(value, (str, int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
@@ -53,8 +54,11 @@ def hours(value: object) -> float:
             number = np.nan
         if not np.isnan(number):
             return number
+    if isinstance(value, str) and (clock := _CLOCK.fullmatch(value)):  # of "1-00:00:00" pandas reads -100 hours
+        days, hour, minute, second = (float(part or 0.0) for part in clock.groups())
+        return 24.0 * days + hour + (60.0 * minute + second) / 3600.0
     if isinstance(value, str) and _PARTED.search(value):  # of "1,5h" pandas reads 15 hours, of "1 000" nanoseconds
-        remedy = "write numbers with a point and no thousands separators, as 1.5h or 1500h"
+        remedy = "write numbers with a point and no thousands separators, as 1.5h or 1500h; days as 2-12:00:00"
         raise ArgumentError(f"{value!r} is not a duration", remedy=remedy)
     if isinstance(value, (str, dt.timedelta, np.timedelta64)):
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -51,12 +51,14 @@ def fit(
     data : array_like, LifeData, FailureLog, mapping of arrays, pandas.DataFrame or dask.dataframe.DataFrame
         Durations in hours, or timedeltas, or texts such as ``"20h"``: a list, an array or a Series; in two dimensions
         each row is a group. A log stands for ``log.ttf()``. A table (also of Polars or Arrow) has its hours in the
-        column ``duration``, unless `columns` names another.
+        column ``duration``, and flags, ages of entry and weights in ``observed``, ``entry`` and ``weights`` if there
+        are such columns, unless an argument names others.
     families : str or sequence of str
         Names of distributions; ``"core"`` for exponential, Weibull, gamma and lognormal, ``"all"`` for all.
     observed, entry, by : array_like, shape (n,), optional
         For an array: whether each duration ended in a failure (all by default), the age in hours at which it came under
-        observation (left truncation), and its group. For a table: the columns with these.
+        observation (left truncation), and its group; Series are matched by their labels. For a table: the columns with
+        these.
     method : {"ml", "moments", "rank_y", "rank_x"}
         Maximum likelihood; matching moments (complete durations); rank regression on probability paper, of the plotting
         position on the duration (``rank_y``) or the duration on the position. All but the first are for core
@@ -158,8 +160,8 @@ def _fit_partitions(
 
 
 def _fitted(part: pd.DataFrame, how: Callable[..., Fits], keys: list[str], options: dict[str, Any]) -> pd.DataFrame:
-    observed = options.get("observed")
-    if observed in part.columns and part[observed].isna().any():
+    observed = options.get("observed", "observed")
+    if isinstance(observed, Hashable) and observed in part.columns and part[observed].isna().any():
         group = part.loc[part[observed].isna(), keys].iloc[0].tolist()
         raise DataError(f"{observed!r} is missing in group {group[0] if len(group) == 1 else tuple(group)!r}")
     table = how(LifeData.from_frame(part, by=keys, **options)).summary().reset_index()

@@ -360,7 +360,7 @@ class FamilyFit(FamilyEstimates, Result):
 
     def goodness(
         self,
-        tests: tuple[str, ...] = DISTANCES,
+        tests: tuple[str, ...] | str = DISTANCES,
         *,
         n_resamples: int | str = "auto",
         rng: Seed = 0,
@@ -374,7 +374,7 @@ class FamilyFit(FamilyEstimates, Result):
 
         Parameters
         ----------
-        tests : tuple of str
+        tests : tuple of str, or str
             Of ``ks``, ``cvm``, ``ad``, ``chi2``. The p-value of ``chi2`` always needs a bootstrap.
         n_resamples : int or "auto"
             Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as

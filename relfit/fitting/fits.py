@@ -88,7 +88,7 @@ class Fits(Result):
         counts = ", ".join(f"{name} {int(best.get(name, 0))}" for name in self.families)
         few = int((~comparable(self.results)).sum())
         return (
-            f"{len(self.families)} distributions ({', '.join(self.families)}) of {count(len(self), 'group')}, "
+            f"{count(len(self.families), 'distribution')} ({', '.join(self.families)}) of {count(len(self), 'group')}, "
             f"{count(int(self.lives.n_lives.sum()), 'duration')}; best by AICc: {counts}"
             + (f", {few} with too few failures or fits to compare" if few else "")
             + ("; durations in intervals have no test of fit" if self.lives.upper is not None else "")
@@ -140,8 +140,8 @@ class Fits(Result):
         Returns
         -------
         pandas.DataFrame
-            Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all distributions: those with at
-            least two failures more than any distribution has parameters, and two distributions fitted; of these
+            Indexed by family: ``fitted`` groups; ``compared`` groups, the same for all distributions: those where at
+            least two were fitted to two failures more than they have parameters; these are compared, and of the groups
             ``best_by_p`` (highest textbook K-S p-value), ``as_good_by_p`` and its share in percent of those that have
             this p-value (groups with lives that entered late have none); ``best_by_aicc``, ``as_good_by_aicc`` (within
             2 of the lowest) and its share; ``alone``: groups with no other fit.
@@ -151,7 +151,7 @@ class Fits(Result):
         if not 0.0 <= alpha < 1.0:
             raise ArgumentError(f"alpha {alpha} is not between 0 and 1")
         aicc = _criteria(self.results, "aicc").T
-        compared = comparable(self.results)
+        compared = _compared(self.results)
         has_p, has_aicc = np.isfinite(p) & compared, np.isfinite(aicc)
         # the highest p-value is that of the smallest distance, which neither vanishes nor ties as p-values do
         nearest = np.min(np.where(has_p, distance, np.inf), axis=0, initial=np.inf)
@@ -160,7 +160,7 @@ class Fits(Result):
         with np.errstate(invalid="ignore"):
             good_p = has_p & (best_p | (p > alpha))
             good_aicc = has_aicc & (aicc - lowest <= _AS_GOOD_AICC)
-        groups, tested = int(compared.sum()), int(has_p.any(axis=0).sum())
+        groups, tested = int(compared.any(axis=0).sum()), int(has_p.any(axis=0).sum())
         fitted = np.stack([result.ok for result in self.results.values()])
         counts = {
             "fitted": fitted.sum(axis=1),
@@ -204,7 +204,7 @@ class Fits(Result):
             raise ArgumentError(f"cannot choose by {by!r}", remedy="use aicc, aic, bic, ks_p_textbook or loglik")
         sign = 1.0 if by in ("ks_p_textbook", "loglik") else -1.0
         values = np.stack([sign * getattr(result, by) for result in self.results.values()])
-        values = np.where(np.isfinite(values) & comparable(self.results), values, -np.inf)
+        values = np.where(np.isfinite(values) & _compared(self.results), values, -np.inf)
         names = np.array(self.families, dtype=object)[values.argmax(axis=0)]
         names[~np.isfinite(values).any(axis=0)] = None
         return pd.Series(names, index=self.groups, name=f"best_by_{by}", dtype=object)
@@ -415,15 +415,18 @@ class Fits(Result):
 
 
 def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
-    """Groups that can distinguish distributions, shape (groups,).
+    """Groups that can distinguish distributions, shape (groups,)."""
+    return np.asarray(_compared(results).any(axis=0))
 
-    At least two distributions could be fitted, and there are two failures more than any has parameters: below that the
-    small-sample term of AICc leaves only the one with the fewest, which is no evidence for it.
+
+def _compared(results: Mapping[str, FamilyEstimates]) -> BoolArray:
+    """Which distributions are compared in each group, shape (families, groups).
+
+    Those fitted to two failures more than they have parameters, as AICc needs, if at least two are: one that is left
+    because it has the fewest has no evidence for it.
     """
-    every = list(results.values())
-    most = max(result.parameter_array.shape[1] for result in every)
-    fitted = np.stack([result.ok for result in every]).sum(axis=0)
-    return np.asarray((every[0].lives.n_failures > most + 1) & (fitted >= min(2, len(every))))
+    usable = np.stack([np.isfinite(result.aicc) for result in results.values()])
+    return np.asarray(usable & (usable.sum(axis=0) >= min(2, len(usable))))
 
 
 def _criteria(results: Mapping[str, FamilyEstimates], by: str) -> FloatArray:
@@ -431,4 +434,4 @@ def _criteria(results: Mapping[str, FamilyEstimates], by: str) -> FloatArray:
     if by not in ("aicc", "aic", "bic"):
         raise ArgumentError(f"no criterion {by!r}", remedy="use aicc, aic or bic")
     values = np.stack([np.asarray(getattr(result, by)) for result in results.values()], axis=1)
-    return np.where(comparable(results)[:, None], values, np.nan)
+    return np.where(_compared(results).T, values, np.nan)

@@ -146,7 +146,7 @@ def _chi_square(
 def goodness_of(
     fit: FamilyEstimates,
     own: FloatArray,
-    tests: tuple[str, ...],
+    tests: tuple[str, ...] | str,
     n_resamples: int | str = "auto",
     rng: Seed = 0,
     workers: int | None = None,
@@ -155,6 +155,7 @@ def goodness_of(
 
     `own` are the distances of the fit itself, as `distances_of` gives them.
     """
+    tests = (tests,) if isinstance(tests, str) else tuple(tests)
     unknown = [test for test in tests if test not in TESTS]
     if unknown or not tests:
         raise ArgumentError(

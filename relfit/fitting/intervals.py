@@ -20,6 +20,7 @@ from relfit.base.units import hours
 from relfit.fitting.bootstrap import replicate
 from relfit.fitting.estimates import FamilyEstimates
 from relfit.fitting.families import Family
+from relfit.fitting.families.distribution import HEAVIEST
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.fitting.profiles import limit_apart, profile_limits
 from relfit.log.lifedata import LifeData
@@ -53,7 +54,8 @@ class FitQuantity:
 
     ``transformed`` gives the value on that scale (unbounded), ``back`` returns from it, ``rising`` says whether the two
     rise together, and ``range`` has the smallest and largest possible value; ``at`` as for `quantity_named`, in hours.
-    ``until`` is the age to which a reliability runs; ``earliest`` says that no failure comes before the value.
+    ``until`` is the age to which a reliability runs; ``earliest`` says that no failure comes before the value,
+    ``of_tail`` that it is infinite where the tail is too heavy.
     """
 
     transformed: Callable[[Family], FloatArray]
@@ -63,6 +65,7 @@ class FitQuantity:
     rising: bool = True
     until: float = np.inf
     earliest: bool = False
+    of_tail: bool = False
 
     def value(self, distribution: Family) -> FloatArray:
         """The quantity itself."""
@@ -109,7 +112,7 @@ def quantity_named(
         unbounded, back, ends = _SCALES[family.domains[names.index(name)]]
         return FitQuantity(lambda d: unbounded(getattr(d, name)), back, ends, earliest=name == "threshold")
     if name == "mean":
-        return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf))
+        return FitQuantity(lambda d: np.log(d.mean()), np.exp, (0.0, np.inf), of_tail=True)
     if name in ("median", "quantile"):
         if name == "quantile" and (at is None or isinstance(at, str)):
             raise ArgumentError("quantile needs a probability", remedy=Remedy("give at=0.1", "write quantile@0.1"))
@@ -242,6 +245,9 @@ def likelihood_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float)
         )
         with np.errstate(all="ignore"):
             out[:, rows[part]] = quantity.limits(low, high)
+    if quantity.of_tail and (lost := fit.ok & np.isnan(out[1])).any():  # it rises without bound within the range
+        index = FitQuantity(lambda d: np.log(d.tail_index()), np.exp, (0.0, np.inf))
+        out[1, lost & (likelihood_limits(fit, index, level)[0] <= HEAVIEST)] = np.inf
     if quantity.earliest:  # the profile may rise again, or fall no further, before the range ends
         for end, last in zip(out, quantity.ends(fit.lives), strict=True):
             end[:] = np.where(np.isnan(end) & fit.ok, last, end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +17,7 @@ Groups: TypeAlias = Mapping[Any, npt.ArrayLike] | Sequence[npt.ArrayLike]
 """An array for each group: by its label, or in sequence."""
 
 FURTHER = ("upper", "entry", "exit", "weights", "limit", "stationary")
+_STANDARD = ("observed", "entry", "weights")
 _FLAGS = "say what ended with rf.LifeData.from_array(durations, observed), or give a table"
 _REMEDY = "leave such rows out or correct them before fitting"
 
@@ -89,8 +90,48 @@ def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
     return further
 
 
-def parts_of(name: str, values: Groups, labels: list[object], by_label: bool) -> list[FloatArray]:
-    """One flat array per group."""
+def named_columns(
+    frame: pd.DataFrame, duration: object, by: object, named: Mapping[str, object]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The columns that name the group, and those of `named` by what they hold, with the ones of the standard names.
+
+    An `ArgumentError` for a column that is not there, and for values where the name of a column belongs.
+    """
+    keys = list(by) if isinstance(by, (Sequence, pd.Index)) and not isinstance(by, str) else [by]
+    for name, column in [("duration", duration), *(("by", key) for key in keys), *named.items()]:
+        if not isinstance(column, Hashable):
+            what = f"{name}= names a column of the table, and is a {type(column).__name__}"
+            raise ArgumentError(what, remedy=f"add it as a column, table.assign({name}=...), and give its name")
+        if column is not None and column not in frame.columns:
+            raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {', '.join(map(str, frame))}")
+    given = {name: column for name, column in named.items() if column is not None}
+    taken = [duration, *keys, *given.values()]
+    return keys, {name: name for name in _STANDARD if name in frame.columns and name not in taken} | given
+
+
+def aligned(durations: object, beside: Mapping[str, object]) -> dict[str, Any]:
+    """What is given beside durations, with Series in the order of the durations' labels where these are a Series.
+
+    An `ArgumentError` where Series have other labels, or an order that says nothing of the durations.
+    """
+    given: dict[str, Any] = {"durations": durations, **beside}
+    series = {name: values for name, values in given.items() if isinstance(values, pd.Series)}
+    for first in list(series)[:1]:
+        index = series[first].index
+        for name, values in series.items():
+            if values.index.equals(index) or len(values) != len(index):  # their shapes are checked later
+                continue
+            if first != "durations" or not (index.is_unique and index.isin(values.index).all()):
+                remedy = "give Series with one index, or arrays, which go by position: series.to_numpy()"
+                raise ArgumentError(f"{first} and {name} are Series with different labels", remedy=remedy)
+            given[name] = values.loc[index]
+    return {name: given[name] for name in beside}
+
+
+def parts_of(
+    name: str, values: Groups, labels: list[object], by_label: bool, beside: Groups | None = None
+) -> list[FloatArray]:
+    """One flat array per group; Series in the order of those of `beside`."""
     if isinstance(values, Mapping) != by_label:
         raise ArgumentError(f"durations {'by label' if by_label else 'in sequence'} need {name} given alike")
     if isinstance(values, Mapping):
@@ -100,6 +141,8 @@ def parts_of(name: str, values: Groups, labels: list[object], by_label: bool) ->
         values = [values[label] for label in labels]
     if len(values) != len(labels):
         raise DataError(f"{name} has {len(values)} groups, the durations have {len(labels)}")
+    if beside is not None:
+        values = [aligned(beside[j], {name: part})[name] for j, part in zip(labels, values, strict=True)]  # type: ignore[call-overload]
     return [as_column(name, part).ravel() for part in values]
 
 

@@ -15,7 +15,8 @@ from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.ragged import Ragged, offsets_of, sums
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, Groups, as_column, as_flags, checked, known_names, parts_of, reject_columns
+from relfit.log import lifechecks
+from relfit.log.lifechecks import FURTHER, Groups, aligned, as_column, as_flags, checked, known_names, named_columns
 
 _FLAGS = ("observed", "stationary")
 
@@ -131,13 +132,13 @@ class LifeData(Result, Ragged):
         """
         labelled = isinstance(durations, Mapping)
         labels: list[Any] = list(durations) if labelled else list(range(len(durations)))
-        reject_columns(labels)
-        parts = parts_of("durations", durations, labels, labelled)
+        lifechecks.reject_columns(labels)
+        parts = lifechecks.parts_of("durations", durations, labels, labelled)
         columns: dict[str, Any] = {}
         for name, values in {"observed": observed, **known_names(further)}.items():
             if values is None:
                 continue
-            arrays = parts_of(name, values, labels, labelled)
+            arrays = lifechecks.parts_of(name, values, labels, labelled, durations)
             if [array.size for array in arrays] != [part.size for part in parts]:
                 raise DataError(f"{name} must have one entry for every duration, group by group")
             columns[name] = np.concatenate([*arrays, np.empty(0)])
@@ -163,7 +164,7 @@ class LifeData(Result, Ragged):
         durations : array_like, shape (n,) or (groups, n)
             Hours; or timedeltas, or texts such as ``"20h"``.
         observed, measure, **further
-            As for `from_groups`; arrays broadcast against `durations`.
+            As for `from_groups`; arrays broadcast against `durations`. Series are matched by their labels.
 
         Examples
         --------
@@ -174,7 +175,7 @@ class LifeData(Result, Ragged):
         if values.ndim > 2:
             raise DataError(f"durations must have one or two dimensions, not {values.ndim}")
         rows = np.atleast_2d(values)
-        columns: dict[str, Any] = {"observed": True if observed is None else observed, **known_names(further)}
+        columns = aligned(durations, {"observed": True if observed is None else observed, **known_names(further)})
         for name, value in columns.items():
             if value is None:
                 continue
@@ -207,12 +208,13 @@ class LifeData(Result, Ragged):
         >>> LifeData.from_intervals([0.0, 2.0, 5.0, 7.0], [2.0, 5.0, 5.0, float("inf")])
         LifeData: 4 durations in 1 group (1 observed, 2 in intervals, 1 censored, 0 of length zero), measure life
         """
-        low, high = as_column("lower", lower), as_column("upper", upper)
+        beside = aligned(lower, {"upper": upper, **further})
+        low, high = as_column("lower", lower), as_column("upper", beside.pop("upper"))
         if low.shape != high.shape:
             raise DataError(f"lower has shape {low.shape}, upper has {high.shape}")
         low = np.where(np.isnan(low), 0.0, low)
         high = np.where(np.isnan(high), np.inf, high)
-        return cls.from_array(low, low == high, measure=measure, upper=high, **further)
+        return cls.from_array(low, low == high, measure=measure, upper=high, **beside)
 
     @classmethod
     def from_frame(
@@ -227,20 +229,22 @@ class LifeData(Result, Ragged):
     ) -> LifeData:
         """Durations from a table, one row each; an `ArgumentError` for a column that is not there.
 
+        Columns called ``observed``, ``entry`` and ``weights`` are taken as such where no argument names others.
+
         Parameters
         ----------
         frame : pandas.DataFrame
         duration : str
             Column of hours.
         observed : str, optional
-            Column that is true where a failure was observed; true for all when left out.
+            Column that is true where a failure was observed; without one it is true for all.
         by : str or sequence of str
             Columns that name the group; one group when empty. Rows without one are left out, and counted in `notes`.
         measure : str
             See the class.
         **further : str, optional
             Columns of ``upper``, ``entry``, ``exit``, ``weights``, ``limit`` and ``stationary``. With `upper` and
-            without `observed`, a failure is observed where both ends are equal.
+            without flags, a failure is observed where both ends are equal; a missing one is none, as if infinite.
 
         Examples
         --------
@@ -248,22 +252,14 @@ class LifeData(Result, Ragged):
         >>> LifeData.from_frame(table, "hours", by="node").durations.tolist()
         [4.0, 6.0, 5.0]
         """
-        keys = [by] if isinstance(by, str) else list(by)
-        named = {name: column for name, column in known_names(further).items() if column is not None}
-        for column in [duration, observed, *keys, *named.values()]:
-            if column is not None and column not in frame.columns:
-                raise ArgumentError(f"no column {column!r} in the table", remedy=f"it has {', '.join(map(str, frame))}")
+        keys, named = named_columns(frame, duration, by, {"observed": observed, **known_names(further)})
         rows, frame = len(frame), frame.dropna(subset=keys)
         notes = (f"{count(rows - len(frame), 'row')} without {' or '.join(keys)} left out",) * (len(frame) < rows)
         values = as_column("durations", frame[duration])
         columns: dict[str, Any] = {name: as_column(name, frame[column]) for name, column in named.items()}
-        if observed is not None:
-            flags = as_flags(frame[observed])
-        elif "upper" in columns:
+        if "upper" in named:
             columns["upper"] = np.where(np.isnan(columns["upper"]), np.inf, columns["upper"])
-            flags = columns["upper"] == values
-        else:
-            flags = np.ones(values.size, np.bool_)
+        flags = as_flags(columns.pop("observed")) if "observed" in named else columns.get("upper", values) == values
         if not keys:
             return cls.from_array(values, flags, measure=measure, **columns)
         grouper = frame.groupby(keys if len(keys) > 1 else keys[0], observed=True, sort=True)

@@ -40,9 +40,9 @@ class System(SystemNodes, Quantities):
         The fitted group of each node's parameters; nodes of one group share its uncertainty.
     tolerance : int
         Number of nodes that may fail before the job ends (hot spares or replicas). Failed nodes are not replaced.
-    common : Distribution, list or dict of these, optional
-        Times to events that end the job on any nodes (power, cooling, file system). A pair ``(distribution, age)``
-        gives the time since the last such event.
+    common : Distribution, pair (Distribution, age), list or dict of these, optional
+        Times to events that end the job on any nodes (power, cooling, file system). The age is the time since the last
+        such event.
     racks, rack_lives, rack_ages : optional
         Label of each node's rack; time to an event that takes all its nodes down (one distribution, or one per label);
         time since the last one (0 by default). Only racks with nodes in the system count.

@@ -302,11 +302,16 @@ def added(hits: FloatArray, turn: IntArray) -> FloatArray:
     return np.asarray(hits[np.minimum(turn + 1, last)] - hits[np.minimum(turn, last)])
 
 
+def _is_pair(values: tuple[object, ...]) -> bool:
+    """Whether these are a distribution and the age of its last event."""
+    return len(values) == 2 and isinstance(values[0], Distribution) and not isinstance(values[1], (Distribution, tuple))
+
+
 def common_cause(causes: object) -> CommonCause | None:
-    """Common causes from one distribution, a list or a dict of them, or of pairs (distribution, age)."""
+    """Common causes from one distribution or pair (distribution, age), or a list or a dict of these."""
     if causes is None or isinstance(causes, CommonCause):
         return causes
-    if isinstance(causes, Distribution):
+    if isinstance(causes, Distribution) or (isinstance(causes, tuple) and _is_pair(causes)):
         causes = [causes]
     if isinstance(causes, Mapping):
         names, values = pd.Index([str(name) for name in causes]), list(causes.values())

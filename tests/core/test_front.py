@@ -55,7 +55,7 @@ def test_kaplan_meier_and_nelson_aalen_are_those_of_lifelines(kind) -> None:
 @pytest.mark.parametrize("ties", [False, True])
 def test_log_rank_is_that_of_lifelines(ties: bool) -> None:
     times = np.ceil(TIMES / 20.0) if ties else TIMES
-    ours = rf.log_rank(times, GROUPS, observed=OBSERVED)
+    ours = rf.log_rank(times, by=GROUPS, observed=OBSERVED)
     theirs = multivariate_logrank_test(times, GROUPS, OBSERVED)
     assert ours.statistic == pytest.approx(theirs.test_statistic)
     assert ours.p == pytest.approx(theirs.p_value)
@@ -65,19 +65,19 @@ def test_log_rank_is_that_of_lifelines(ties: bool) -> None:
 
 def test_log_rank_counts_who_entered_late_by_hand() -> None:
     # at 2: one of a, one of b at risk (the other b enters at 3); at 4: two of b; at 5: one of b
-    result = rf.log_rank([2.0, 4.0, 5.0], ["a", "b", "b"], entry=[0.0, 0.0, 3.0])
+    result = rf.log_rank([2.0, 4.0, 5.0], by=["a", "b", "b"], entry=[0.0, 0.0, 3.0])
     assert result.table["expected"].tolist() == [0.5, 2.5]
     assert result.statistic == pytest.approx((1.0 - 0.5) ** 2 / 0.25)
 
 
 def test_log_rank_compares_nothing_where_groups_never_meet() -> None:
-    apart = rf.log_rank([1.0, 2.0, 10.0, 11.0], ["a", "a", "b", "b"], entry=[0.0, 0.0, 5.0, 5.0])
+    apart = rf.log_rank([1.0, 2.0, 10.0, 11.0], by=["a", "a", "b", "b"], entry=[0.0, 0.0, 5.0, 5.0])
     assert (apart.status, apart.degrees) == ("never_compared", 0)
     assert np.isnan([apart.p, apart.statistic]).all()
     assert "nothing is compared" in apart.headline
     # a and b as without c, which comes later
-    both = rf.log_rank([1.0, 2.0, 3.0, 4.0], ["a", "b", "a", "b"])
-    later = rf.log_rank([1.0, 2.0, 3.0, 4.0, 9.0, 10.0], list("ababcc"), entry=[0.0, 0.0, 0.0, 0.0, 8.0, 8.0])
+    both = rf.log_rank([1.0, 2.0, 3.0, 4.0], by=["a", "b", "a", "b"])
+    later = rf.log_rank([1.0, 2.0, 3.0, 4.0, 9.0, 10.0], by=list("ababcc"), entry=[0.0, 0.0, 0.0, 0.0, 8.0, 8.0])
     assert (later.status, later.degrees, both.status) == ("partly_compared", 1, "ok")
     assert later.p == pytest.approx(both.p)
     seen = [True, True, True, True, False, False]  # c has left before the first failure: nothing to compare it with
@@ -87,14 +87,28 @@ def test_log_rank_compares_nothing_where_groups_never_meet() -> None:
 
 def test_log_rank_takes_labels_of_groups() -> None:
     with pytest.raises(rf.ArgumentError, match="by holds true and false; is it observed="):
-        rf.log_rank(TIMES, OBSERVED)
+        rf.log_rank(TIMES, by=OBSERVED)
     with pytest.raises(rf.ArgumentError, match="by has 4 groups of 4 durations; give group labels"):
-        rf.log_rank([5.0, 6.0, 7.0, 8.0], [6.0, 9.0, 10.0, 12.0])
+        rf.log_rank([5.0, 6.0, 7.0, 8.0], by=[6.0, 9.0, 10.0, 12.0])
+
+
+def test_groups_in_the_second_place_of_log_rank() -> None:
+    """There `kaplan_meier` has flags: 0 and 1 may be either."""
+    hours, flags = [5.0, 6.0, 7.0, 1.0, 2.0, 3.0], np.array([1, 1, 0, 1, 0, 0])
+    for values in (flags, flags.astype(float), flags.tolist()):
+        with pytest.raises(rf.ArgumentError, match=r"groups or flags of 0 and 1; give by= for groups, observed= for"):
+            rf.log_rank(hours, values)
+    assert len(rf.log_rank(hours, by=flags).table) == 2
+    with pytest.warns(FutureWarning, match=r"second argument of log_rank\(\) .* 0\.6; write by=") as caught:
+        old = rf.log_rank(hours, list("aaabbb"))
+    assert (old.p, caught[0].filename) == (rf.log_rank(hours, by=list("aaabbb")).p, __file__)
+    with pytest.raises(rf.ArgumentError, match="as by= is"):
+        rf.log_rank(hours, list("aaabbb"), by=list("aaabbb"))
 
 
 def test_who_ends_at_once_is_at_risk_then_alone() -> None:
     # at 1 the one that enters and fails then and the other: half expected of each; at 2 the other alone
-    once = rf.log_rank([1.0, 2.0], ["a", "b"], entry=[1.0, 0.0])
+    once = rf.log_rank([1.0, 2.0], by=["a", "b"], entry=[1.0, 0.0])
     assert once.table["expected"].tolist() == [0.5, 1.5]
     assert rf.kaplan_meier([1.0, 2.0], entry=[1.0, 0.0]).at_risk.tolist() == [2, 1]
 
@@ -106,7 +120,7 @@ def test_a_table_goes_where_an_array_goes() -> None:
         ours, theirs = estimate(table, **named), estimate(TIMES, OBSERVED, entry=ENTRY, by=GROUPS)
         assert ours.estimate.tolist() == theirs.estimate.tolist()
         assert ours.groups.tolist() == theirs.groups.tolist()
-    assert rf.log_rank(table, **named).p == rf.log_rank(TIMES, GROUPS, observed=OBSERVED, entry=ENTRY).p
+    assert rf.log_rank(table, **named).p == rf.log_rank(TIMES, by=GROUPS, observed=OBSERVED, entry=ENTRY).p
     with pytest.raises(rf.ArgumentError, match="no column 'obs' in the table; it has life, seen"):
         rf.kaplan_meier(table, "obs", duration="life")
     for function in (rf.fit, rf.kaplan_meier):

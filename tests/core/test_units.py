@@ -24,6 +24,15 @@ from relfit.base.units import hours, instant, unit_in_hours
         ("3 days", 72.0),
         ("90min", 1.5),
         (np.array(["2h"])[0], 2.0),
+        ("1-00:00:00", 24.0),
+        ("0-05:00:00", 5.0),
+        (" 2-12:30:18.0", 60.505),
+        ("1-12:30", 36.5),
+        ("1 00:00:00", 24.0),
+        ("10  01:30:00", 241.5),
+        ("1 days 02:00:00", 26.0),
+        ("100:00:00", 100.0),
+        ("-5h", -5.0),
         (dt.timedelta(minutes=30), 0.5),
         (np.timedelta64(90, "m"), 1.5),
         (pd.Timedelta(days=1), 24.0),
@@ -84,7 +93,9 @@ def test_durations_of_more_than_292_years():
         hours("500000 days 3 parsecs")
 
 
-@pytest.mark.parametrize("text", ["1,5", "1,500", "1 000", "1,5h", "5 000 h", "1_000h", "1'000 days"])
+@pytest.mark.parametrize(
+    "text", ["1,5", "1,500", "1 000", "1,5h", "5 000 h", "1_000h", "1'000 days", "5-3h", "2-3", "2020-01-01"]
+)
 def test_numbers_with_commas_or_in_groups_are_refused(text: str) -> None:
     """Pandas reads 15 hours of "1,5h" and nanoseconds of "1,500"."""
     with pytest.raises(rf.ArgumentError, match="is not a duration; write numbers with a point"):

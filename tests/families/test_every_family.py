@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.fitting.families import CORE, FAMILIES, FURTHER, Family, family_named
+from relfit.fitting.families import CORE, FAMILIES, FURTHER, Family, Gamma, Weibull, family_named
 from relfit.fitting.families.distribution import Distribution
 from tests.families.cases import DISTRIBUTIONS, EACH, PARAMETERS, batch
 
@@ -216,3 +217,32 @@ def test_shares_must_leave_something_for_the_third_phase():
         FAMILIES["hyperexponential3"]([0.1, 0.5], [0.1, 0.6], 1.0, 2.0, 3.0)
     with pytest.raises(ArgumentError, match="below 1"):
         FAMILIES["limited_failure"](1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("method", ["sf", "cdf", "pdf", "hazard", "cumulative_hazard", "mean_residual_life"])
+def test_times_below_zero_are_refused_and_texts_read(method: str) -> None:
+    weibull = Weibull(1.5, 100.0)
+    for value in (-1.0, "-1h", [2.0, -1.0]):
+        with pytest.raises(rf.ArgumentError, match="is -1 hours; it must not be below zero"):
+            getattr(weibull, method)(value)
+    assert getattr(weibull, method)("1-00:00:00") == getattr(weibull, method)(24.0)
+    assert np.isnan(getattr(weibull, method)([np.nan, 1.0])).tolist() == [True, False]
+
+
+def test_ages_sizes_and_parameters_are_checked() -> None:
+    weibull = Weibull(1.5, 100.0)
+    for call in (lambda: weibull.sf(5.0, age=-1.0), lambda: weibull.excess_sample(-1.0, 3)):
+        with pytest.raises(rf.ArgumentError, match="age is -1 hours"):
+            call()
+    assert weibull.excess_sample("1d", 2, rng=1).tolist() == weibull.excess_sample(24.0, 2, rng=1).tolist()
+    for family in (weibull, Gamma(1.5, 100.0)):
+        for draw in (family.sample, family.residual_sample):
+            with pytest.raises(rf.ArgumentError, match="size is -3; give a whole number"):
+                draw(-3)
+            with pytest.raises(rf.ArgumentError, match=r"size is 2\.5"):
+                draw(2.5)
+        assert family.sample(np.int64(3), rng=1).shape == (3,)
+    with pytest.raises(rf.ArgumentError, match=r"do not go together: shape \(2,\), scale \(3,\)"):
+        Weibull([1.0, 2.0], [1.0, 2.0, 3.0])
+    with pytest.raises(rf.ArgumentError, match="scale of weibull is '100h'; give a number"):
+        Weibull(1.5, "100h")

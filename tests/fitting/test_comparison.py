@@ -86,3 +86,33 @@ def test_two_families_that_could_be_fitted_can_be_compared():
     failed = rf.fit(rf.LifeData.from_array(life), ["weibull3"])["weibull3"]
     assert not failed.ok.all()
     assert comparable({**three, "weibull3": failed}).tolist() == [False, True, True, True, True]
+
+
+def test_few_failures_compare_the_distributions_that_have_a_criterion():
+    """Six failures are enough for one, two and three parameters; the mixtures of more are not among the compared."""
+    fits = rf.fit([12.0, 30.0, 47.0, 80.0, 110.0, 190.0], "all")
+    enough = [name for name, fit in fits.results.items() if fit.ok[0] and fit.parameter_array.shape[1] <= 4]
+    weights = fits.weights().iloc[0]
+    assert weights.sum() == pytest.approx(1.0)
+    assert set(weights.index[weights > 0.0]) == set(enough) > {"exponential", "weibull", "gamma", "lognormal"}
+    for by in ("aicc", "aic", "bic", "loglik", "ks_p_textbook"):
+        assert fits.best(by).iloc[0] in enough
+    assert fits.best().iloc[0] == min(enough, key=lambda name: fits[name].aicc[0])
+    table = fits.compare()
+    assert table["compared"].tolist() == [1] * len(fits.families)
+    assert (table["best_by_p"].sum(), table["best_by_aicc"].sum()) == (1, 1)
+    assert "too few" not in fits.headline
+
+
+def test_three_failures_compare_nothing():
+    fits = rf.fit([12.0, 30.0, 47.0], "all")
+    assert fits.best().isna().all()
+    assert fits.weights().isna().all(axis=None)
+    assert rf.fit([12.0, 30.0, 47.0], "exponential").headline.startswith("1 distribution (exponential) of 1 group")
+
+
+def test_one_test_may_be_a_text():
+    fit = rf.fit([12.0, 30.0, 47.0, 80.0], "exponential")["exponential"]
+    assert fit.goodness("ks").p.tolist() == fit.goodness(("ks",)).p.tolist()
+    with pytest.raises(rf.ArgumentError, match="no test 'kss'; use one or more of"):
+        fit.goodness("kss")

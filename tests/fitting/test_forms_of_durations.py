@@ -58,7 +58,7 @@ def test_timedeltas_everywhere() -> None:
         ([100.0, None], "duration nan in group 0, row 1"),
         (pd.Series([*TIMES, pd.NaT]), "duration nan in group 0, row 3"),
         (np.array([1.0 + 2.0j]), "complex128; give hours"),
-        (["1h", "soon"], "hold 'soon'; give hours"),
+        (["1h", "soon"], "durations hold 'soon'; give hours"),
         ([[1.0, 2.0], [3.0]], "unequal length; give groups"),
         ("log.parquet", "'log.parquet'; give an array"),
         (None, "are None; give an array"),
@@ -93,6 +93,8 @@ def test_distributions_read_the_forms_of_a_duration(form: object) -> None:
         assert method(form) == method(1.5)
         np.testing.assert_array_equal(method(pd.Series(pd.to_timedelta([form, form]))), method([1.5, 1.5]))
     assert weibull.sf(form, age=form) == weibull.sf(1.5, age=1.5)
+    with pytest.raises(rf.DataError, match="time holds 'two'; give hours"):
+        weibull.sf("two")
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA])

@@ -419,3 +419,19 @@ def test_the_highest_of_few_replicates_is_a_limit() -> None:
     wide, less = (fit.interval("mean", kind="bootstrap", n_resamples=19, rng=1, level=q) for q in (0.95, 0.8))
     assert (wide.high > less.high).all()  # ranks 20, which is the 19th, and 18 of 19
     assert (wide.low < less.low).all()
+
+
+def test_a_mean_that_may_be_infinite_is_open_above():
+    """A loglogistic mean is infinite for shapes up to 1, which the likelihood of these six does not exclude."""
+    lives = np.array([1.0, 2.0, 5.0, 9.0, 14.0, 30.0])
+
+    def drop(shape: float) -> float:
+        at = [stats.fisk(shape, scale=scale).logpdf(lives).sum() for scale in np.linspace(2.0, 20.0, 181)]
+        return float(stats.fisk(*stats.fisk.fit(lives, floc=0.0)).logpdf(lives).sum() - max(at))
+
+    assert drop(1.0) < 0.5 * stats.chi2(1).ppf(0.95) < drop(0.5)
+    fit = rf.fit([lives, np.arange(8.0, 14.0)], "loglogistic")["loglogistic"]
+    found = fit.interval("mean")
+    assert found.status.tolist() == ["open_high", "ok"]
+    assert np.isinf(found.high).tolist() == [True, False]
+    assert 0.0 < found.low[0] < found.estimate[0]

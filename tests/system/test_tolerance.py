@@ -172,3 +172,12 @@ def test_racks_of_light_tails_make_the_mean_finite():
     racked = System(heavy, tolerance=1, racks=["a", "b"], rack_lives=Exponential(0.002))
     assert np.isinf(alone.mttf())
     assert np.isfinite(racked.mttf())
+
+
+def test_a_common_cause_and_its_age_need_no_list():
+    """Survival of one exponential node and of a Weibull cause that was last seen 50 hours ago, by the closed form."""
+    system = System(Exponential(0.001), ages=[0.0], common=(Weibull(0.5, 900.0), 50.0))
+    expected = np.exp(-0.001 * 20.0 - ((70.0 / 900.0) ** 0.5 - (50.0 / 900.0) ** 0.5))
+    np.testing.assert_allclose(system.reliability(20.0), expected, rtol=1e-12)
+    two = System(Exponential(0.001), ages=[0.0], common=(Exponential(0.002), Exponential(0.003)))
+    np.testing.assert_allclose(two.reliability(20.0), np.exp(-0.006 * 20.0), rtol=1e-12)

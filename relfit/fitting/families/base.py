@@ -69,7 +69,11 @@ class Family(Distribution):
 
     def __post_init__(self) -> None:
         for field, domain in zip(fields(self), self.domains, strict=True):
-            value = np.asarray(getattr(self, field.name), dtype=np.float64)
+            try:
+                value = np.asarray(getattr(self, field.name), dtype=np.float64)
+            except (TypeError, ValueError):
+                given = getattr(self, field.name)
+                raise ArgumentError(f"{field.name} of {self.name} is {given!r}", remedy="give a number") from None
             bad = np.isinf(value) | (np.isnan(value) & (value.ndim == 0))  # NaN: a group of a batch without a fit
             if domain != "real":
                 bad |= value <= 0.0
@@ -77,6 +81,12 @@ class Family(Distribution):
                 bad |= value >= 1.0
             self._reject(field.name, value, bad, _WANTED[domain])
             object.__setattr__(self, field.name, value)
+        try:
+            _ = self.batch_shape
+        except ValueError:
+            shapes = ", ".join(f"{name} {value.shape}" for name, value in self.parameters().items())
+            what = f"parameters of {self.name} do not go together: {shapes}"
+            raise ArgumentError(what, remedy="shapes must broadcast") from None
 
     def _reject(self, name: str, value: FloatArray, bad: npt.NDArray[np.bool_], wanted: str) -> None:
         if bad.any():

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.base.arguments import whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.hours_of_arrays import hours_of_array
@@ -49,6 +50,19 @@ def normal_quantile_of_hazard(hazard: npt.ArrayLike) -> FloatArray:
     h = np.asarray(hazard, dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(h < 0.5, special.ndtri(-np.expm1(-h)), -special.ndtri_exp(-h))
+
+
+def at_or_above_zero(name: str, values: object) -> FloatArray:
+    """Hours, from numbers, timedeltas or texts; NaN where missing, and an `ArgumentError` below zero."""
+    array = hours_of_array(name, values)
+    if (array < 0.0).any():
+        raise ArgumentError(f"{name} is {array[array < 0.0].min():g} hours", remedy="it must not be below zero")
+    return array
+
+
+def lead_shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
+    """Shape of a sample before that of the batch; an `ArgumentError` for what is no whole number of 0 or more."""
+    return () if size is None else tuple(whole("size", size, least=0).ravel().tolist())
 
 
 class Distribution(ABC):
@@ -134,18 +148,18 @@ class Distribution(ABC):
         age : array_like of float, timedelta or text, optional
             At or above zero; a node that is new when left out.
         """
-        time = hours_of_array("time", time)
+        time = at_or_above_zero("time", time)
         if age is None:
             return np.exp(self.log_sf(time))
-        return np.exp(-self.conditional_cumulative_hazard(time, hours_of_array("age", age)))
+        return np.exp(-self.conditional_cumulative_hazard(time, at_or_above_zero("age", age)))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
         """The probability of failing within `time` hours."""
-        return -np.expm1(self.log_sf(hours_of_array("time", time)))
+        return -np.expm1(self.log_sf(at_or_above_zero("time", time)))
 
     def pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Density per hour."""
-        return np.exp(self.log_pdf(hours_of_array("time", time)))
+        return np.exp(self.log_pdf(at_or_above_zero("time", time)))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
@@ -154,11 +168,11 @@ class Distribution(ABC):
 
     def hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Failure rate at `time`, per hour, given life so far."""
-        return np.exp(self.log_hazard(hours_of_array("time", time)))
+        return np.exp(self.log_hazard(at_or_above_zero("time", time)))
 
     def cumulative_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Integral of the hazard from 0 to `time`."""
-        return -self.log_sf(hours_of_array("time", time))
+        return -self.log_sf(at_or_above_zero("time", time))
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Hours by which a share `probability` has failed.
@@ -196,8 +210,7 @@ class Distribution(ABC):
         rng : int or numpy.random.Generator, optional
             The same seed gives the same lives; without one they differ at each call.
         """
-        lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-        spent = np.random.default_rng(rng).standard_exponential(lead + self.batch_shape)
+        spent = np.random.default_rng(rng).standard_exponential(lead_shape(size) + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
 
     def residual_sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
@@ -206,12 +219,12 @@ class Distribution(ABC):
         A uniform share of a life drawn in proportion to its length; by inversion of `log_integrated_tail` where the
         distribution has no way to draw such lives. `size` and `rng` are those of `sample`.
         """
-        lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
+        shape = lead_shape(size) + self.batch_shape
         generator = np.random.default_rng(rng)
-        whole_life = self._length_biased(lead + self.batch_shape, generator)
+        whole_life = self._length_biased(shape, generator)
         if whole_life is not None:
             return np.asarray(whole_life * generator.random(whole_life.shape))
-        spent = generator.standard_exponential(lead + self.batch_shape)
+        spent = generator.standard_exponential(shape)
         flat = np.ones(spent.size)
 
         def log_curve(rows: npt.NDArray[np.intp], time: FloatArray) -> FloatArray:
@@ -248,7 +261,7 @@ class Distribution(ABC):
         with np.errstate(all="ignore"):
             before = -self.log_sf(t)
             # so short beside the age that the rate is steady, and a difference of hazards would lose its digits
-            short = (t > 0.0) & (x * (self.hazard(t) / before) < 1e-5)
+            short = (t > 0.0) & (x * (np.exp(self.log_hazard(t)) / before) < 1e-5)
             moment = np.where(short, t + 0.5 * x, t + x)
             log_sf = self.log_sf(moment)
             value = np.maximum(-log_sf - before, 0.0)
@@ -266,9 +279,9 @@ class Distribution(ABC):
             times = np.asarray(self.inverse_cumulative_hazard(h - self.log_sf(t)) - t)
             short = (t > 0.0) & (h > 0.0) & np.isfinite(h) & ~(times > 1e-6 * t)
             if short.any():
-                x = h / self.hazard(t)
+                x = h / np.exp(self.log_hazard(t))
                 for _ in range(3):
-                    x = x - (self.conditional_cumulative_hazard(x, t) - h) / self.hazard(t + x)
+                    x = x - (self.conditional_cumulative_hazard(x, t) - h) / np.exp(self.log_hazard(t + x))
                 times = np.where(short & np.isfinite(x), x, times)
         return np.maximum(times, 0.0)
 
@@ -295,13 +308,13 @@ class Distribution(ABC):
 
         The shape is `size` and that of the batch and the ages, broadcast; `size` and `rng` are those of `sample`.
         """
-        lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-        shape = lead + np.broadcast_shapes(self.batch_shape, np.shape(age))
-        return self.inverse_conditional_cumulative_hazard(np.random.default_rng(rng).standard_exponential(shape), age)
+        past = at_or_above_zero("age", age)
+        shape = lead_shape(size) + np.broadcast_shapes(self.batch_shape, past.shape)
+        return self.inverse_conditional_cumulative_hazard(np.random.default_rng(rng).standard_exponential(shape), past)
 
     def mean_residual_life(self, age: npt.ArrayLike) -> FloatArray:
         """Mean remaining life at `age`, in hours; infinite where the tail is too heavy (`tail_index`)."""
-        past = np.asarray(age, dtype=np.float64)
+        past = at_or_above_zero("age", age)
         shape = np.broadcast_shapes(self.batch_shape, past.shape)
         size = int(np.prod(shape, dtype=np.int64))
         half = np.broadcast_to(self.inverse_conditional_cumulative_hazard(np.log(2.0), past), shape).reshape(-1)

@@ -8,7 +8,7 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.fitting.families.base import ShapeScale, log_moments
-from relfit.fitting.families.distribution import Distribution, log_difference
+from relfit.fitting.families.distribution import Distribution, lead_shape, log_difference
 from relfit.fitting.families.log_gamma import excess_exponential, log_gamma_constant, log_gamma_tail
 
 
@@ -67,8 +67,7 @@ class Gamma(ShapeScale):
         By rejection rather than inversion, which costs ten times as much (Marsaglia and Tsang 2000): a life of shape
         ``a`` is one of shape ``a + 1`` times the power ``1/a`` of a uniform number.
         """
-        lead = () if size is None else (size,) if isinstance(size, int) else tuple(size)
-        shape = lead + self.batch_shape
+        shape = lead_shape(size) + self.batch_shape
         generator = np.random.default_rng(rng)
         larger = generator.standard_gamma(np.broadcast_to(np.nan_to_num(self.shape, nan=1.0) + 1.0, shape))
         with np.errstate(under="ignore"):

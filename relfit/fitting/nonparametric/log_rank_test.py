@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
+from relfit.base.deprecation import warn_deprecated
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.results import Result, key_columns
 from relfit.base.text import count, p_value
@@ -51,8 +52,9 @@ class LogRank(Result):
 
 def log_rank(
     data: object,
-    by: npt.ArrayLike | None = None,
+    labels: npt.ArrayLike | None = None,
     *,
+    by: npt.ArrayLike | None = None,
     observed: npt.ArrayLike | None = None,
     entry: npt.ArrayLike | None = None,
     **columns: str,
@@ -64,6 +66,8 @@ def log_rank(
     data : array_like of float, shape (n,), LifeData, FailureLog or pandas.DataFrame
         Hours; in two dimensions each row is a group. Of a log its times to failure. Of a table, `by`, `observed` and
         `entry` name columns, as for `relfit.fit`.
+    labels : array_like, shape (n,), optional
+        Deprecated: give `by=`. In the second place other functions have `observed`.
     by : array_like, shape (n,), optional
         The label of the group of each duration; no flags.
     observed : array_like of bool, shape (n,), optional
@@ -76,7 +80,7 @@ def log_rank(
     Raises
     ------
     ArgumentError
-        For `by` that holds flags, or about as many groups as durations.
+        For `by` that holds true and false, `labels` of 0 and 1, and about as many groups as durations.
     DataError
         For a single group, intervals, right truncation, weights, or no failure.
 
@@ -86,6 +90,8 @@ def log_rank(
     >>> rf.log_rank([5.0, 6.0, 7.0, 1.0, 2.0, 3.0], by=["a", "a", "a", "b", "b", "b"])
     LogRank: Log-rank test of 2 groups: chi-square 5.052, 1 df, p = 0.025.
     """
+    if labels is not None:
+        by = _by_of(labels, by)
     lives = lives_of(data, observed, entry, by, **columns)
     if by is not None:
         _refuse_no_labels(data, by, lives)
@@ -122,6 +128,16 @@ def log_rank(
     most = int((expected > 0.0).sum()) - 1
     status = "never_compared" if not degrees else "partly_compared" if degrees < most else "ok"
     return LogRank(statistic, degrees, p, table, status)
+
+
+def _by_of(labels: npt.ArrayLike, by: npt.ArrayLike | None) -> npt.ArrayLike:
+    """The labels in the second place, with a warning; an `ArgumentError` for what may be flags, and beside `by`."""
+    values = np.asarray(labels)
+    if by is not None or (values.dtype.kind in "iuf" and np.isin(values, (0, 1)).all()):
+        what = "the second argument is the groups, as by= is" if by is not None else "groups or flags of 0 and 1"
+        raise ArgumentError(f"log_rank: {what}", remedy="give by= for groups, observed= for what ended in a failure")
+    warn_deprecated("the second argument of log_rank()", "by=", removed_in="0.6", stacklevel=3)
+    return labels
 
 
 def _refuse_no_labels(data: object, by: object, lives: LifeData) -> None:

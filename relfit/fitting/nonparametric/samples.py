@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.text import count
-from relfit.log.lifechecks import FURTHER, as_column, as_flags
+from relfit.log.lifechecks import FURTHER, aligned, as_column, as_flags, named_columns
 from relfit.log.lifedata import LifeData
 
 _FORMS = "give an array of hours, a table, or a log as read by rf.read('log.csv')"
@@ -52,6 +52,8 @@ def lives_of(
         return lives
     if data is None or isinstance(data, (str, PurePath)):
         raise DataError(f"durations are {data!r}", remedy=_FORMS)
+    beside = aligned(data, beside)
+    observed, entry, by = (beside.get(name) for name in ("observed", "entry", "by"))
     values = as_column("durations", data)
     shape = values.shape
     if len(shape) not in (1, 2):
@@ -106,8 +108,9 @@ def _by_cause(
     data: pd.DataFrame, *, cause: str, observed: str | None = None, by: str | Sequence[str] = (), **columns: str
 ) -> LifeData:
     """Every life once for each cause: in its group only failures of that cause end a life, the others censor it."""
-    keys = [by] if isinstance(by, str) else list(by)
-    alone = LifeData.from_frame(data, observed=observed, by=keys, **columns)  # what is wrong is told of the table
+    alone = LifeData.from_frame(data, observed=observed, by=by, **columns)  # what is wrong is told of the table
+    keys, named = named_columns(data, columns.get("duration", "duration"), by, {"observed": observed, **columns})
+    observed = named.get("observed")
     if not isinstance(cause, Hashable) or cause not in data.columns:
         raise ArgumentError(f"no column {cause!r} in the table", remedy=f"it has {', '.join(map(str, data))}")
     if "upper" in columns or "exit" in columns:
