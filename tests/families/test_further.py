@@ -145,7 +145,7 @@ def test_zero_inflated():
     family = ZeroInflated(0.4, 1.3, 100.0)
     weibull = Weibull(1.3, 100.0)
     np.testing.assert_allclose(family.sf(T), 0.6 * weibull.sf(T), rtol=1e-12)
-    np.testing.assert_allclose(family.cdf([0.0, 50.0]), [0.4, 0.4 + 0.6 * weibull.cdf(50.0)], rtol=1e-12)
+    np.testing.assert_allclose(family.cdf([-1.0, 0.0, 50.0]), [0.0, 0.4, 0.4 + 0.6 * weibull.cdf(50.0)], rtol=1e-12)
     assert family.pdf(0.0) == pytest.approx(0.4)
     assert family.mean() == pytest.approx(0.6 * weibull.mean())
     sample = family.sample(4000, rng=4)

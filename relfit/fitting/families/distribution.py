@@ -148,18 +148,18 @@ class Distribution(ABC):
         age : array_like of float, timedelta or text, optional
             At or above zero; a node that is new when left out.
         """
-        time = at_or_above_zero("time", time)
+        time = hours_of_array("time", time)
         if age is None:
             return np.exp(self.log_sf(time))
         return np.exp(-self.conditional_cumulative_hazard(time, at_or_above_zero("age", age)))
 
     def cdf(self, time: npt.ArrayLike) -> FloatArray:
         """The probability of failing within `time` hours."""
-        return -np.expm1(self.log_sf(at_or_above_zero("time", time)))
+        return -np.expm1(self.log_sf(hours_of_array("time", time)))
 
     def pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Density per hour."""
-        return np.exp(self.log_pdf(at_or_above_zero("time", time)))
+        return np.exp(self.log_pdf(hours_of_array("time", time)))
 
     def log_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the failure rate at `time`."""
@@ -168,11 +168,11 @@ class Distribution(ABC):
 
     def hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Failure rate at `time`, per hour, given life so far."""
-        return np.exp(self.log_hazard(at_or_above_zero("time", time)))
+        return np.exp(self.log_hazard(hours_of_array("time", time)))
 
     def cumulative_hazard(self, time: npt.ArrayLike) -> FloatArray:
         """Integral of the hazard from 0 to `time`."""
-        return -self.log_sf(at_or_above_zero("time", time))
+        return -self.log_sf(hours_of_array("time", time))
 
     def quantile(self, probability: npt.ArrayLike) -> FloatArray:
         """Hours by which a share `probability` has failed.
