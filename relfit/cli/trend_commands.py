@@ -304,7 +304,7 @@ def regress(
             brief = list[str]()
             of_systems = effects.answered["system"].any()
             columns = [name for name in _EFFECTS if name != "system" or of_systems]
-            shown, missing = effects.answered[columns], effects.unanswered
+            shown, missing = effects.answered[columns], (*effects.notes, *effects.unanswered)
         else:
             levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
             within = None if cluster == "none" else cluster
