@@ -126,6 +126,11 @@ def fit(
             everything.ask()  # with the numbers that info gives
             log.ask()
         per, censor = fitting.per, not fitting.no_censor
+        if horizons and log.lifetimes is None and per not in ("node", "all"):
+            what = f"--per {per} takes all of one {per} as one machine, so none of its units is told to run"
+            by = f" --by {per}" if per in log.attributes else ""
+            remedy = f"use --per all with --where for one {per}, or relfit forecast{by}, which counts failures ahead"
+            raise ArgumentError(what, remedy=remedy)
         of_repairs = fitting.measure == "ttr"
         times = log.ttr(per, censor=censor) if of_repairs else log.ttf(per, censor=censor, first=reading.first)
         one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2

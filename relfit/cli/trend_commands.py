@@ -23,6 +23,10 @@ _NODES = 5  # shown
 _HOURS_PER_YEAR = 8766.0
 _FEW = 6  # findings, unless details are asked for
 _COEFFICIENTS = 10  # of a formula, in the short answer
+_OF_LIVES = (
+    "No answer: lives of units have ages, and no rate over time. Use relfit fit LOG --per COLUMN to compare them, "
+    "relfit regress LOG for their attributes."
+)
 _EFFECTS = ["measure", "attribute", "system", "term", "reference", "ratio", "low", "high", "p_adjusted"]
 
 
@@ -66,6 +70,8 @@ def trend(
             _availability(answers, study)
         steps.next()
         headline = "" if joined is None or not (details or to.json) else _counted(joined)
+        if full_log.lifetimes is not None:
+            headline = _OF_LIVES
         answers.show(study.used, to, "trend_tests", headline, details=details)
 
 
@@ -305,7 +311,7 @@ def regress(
             brief = list[str]()
             of_systems = effects.answered["system"].any()
             columns = [name for name in _EFFECTS if name != "system" or of_systems]
-            shown, missing = effects.answered[columns], effects.unanswered
+            shown, missing = effects.answered[columns], (*effects.notes, *effects.unanswered)
         else:
             levels = {name: values[0] for name, values in checked.pairs("--reference", reference).items()}
             within = None if cluster == "none" else cluster

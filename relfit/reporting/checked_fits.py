@@ -14,7 +14,8 @@ from relfit.log.lifedata import LifeData
 _SIZE = 0.05
 _NEAR = 2.0  # difference in AICc
 _FEW_CENSORED = 0.01  # share of censored times that a test of fit may leave out
-_TESTED = 1000  # most times in a test of censored data: more would only slow the bootstrap
+_FEW_TIMES = 1000  # up to which even such a share has a bootstrap
+_TESTED = 5000  # most times in a test of censored data: some five seconds of bootstrap
 _RESAMPLES = 199
 
 
@@ -38,36 +39,41 @@ def _written(family: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class CheckedFits:
-    """Fits of one group with Anderson-Darling p-values (NaN without a test), of which the test can show `least`."""
+    """Fits of one group with Anderson-Darling p-values (NaN without a test), of which the test can show `least`.
+
+    `drawn` says how many of the times were tested, where that is not all.
+    """
 
     fits: Fits
     p: dict[str, float]
     least: float
+    drawn: str = ""
 
     @classmethod
     def of(cls, lives: LifeData, families: tuple[str, ...], level: float) -> CheckedFits:
-        """Fit and test: up to a thousand times as they are fitted, with the p-values that `relfit fit` shows.
+        """Fit and test as fitted, with the p-values that `relfit fit` shows, where times are few or censored.
 
-        Of more, those in progress at an unknown age are not tested; if at most 1 % of the others are censored, the rest
-        has p-values from tables, else a thousand drawn at random from a bootstrap as censored and left-truncated.
+        Of more than a thousand with at most 1 % censored, the others have p-values from tables. Of more than 5,000
+        others, those in progress at an unknown age are not tested, and 5,000 are drawn at random, for a bootstrap as
+        censored and left-truncated.
         """
-        fits = fit(lives, families=families, level=level, n_resamples=0)
-        if lives.n_lives.sum() <= _TESTED:
-            return cls(fits, *_as_fitted(fits))
+        fits, number = fit(lives, families=families, level=level, n_resamples=0), int(lives.n_lives.sum())
         lives = lives.from_age_known()
-        observed = lives.observed
-        if lives.plain and (~observed).mean() <= _FEW_CENSORED:
-            use, resamples, least = observed, 0, 0.001
+        observed, resamples, least, drawn = lives.observed, 0, 0.001, ""
+        if number > _FEW_TIMES and lives.plain and (~observed).mean() <= _FEW_CENSORED:
+            use = observed
+        elif number <= _TESTED:
+            return cls(fits, *_as_fitted(fits))
         else:
-            drawn = np.random.default_rng(0).permutation(observed.size)[:_TESTED]
             use, resamples, least = np.zeros(observed.size, dtype=bool), _RESAMPLES, 1.0 / (_RESAMPLES + 1.0)
-            use[drawn] = True
+            use[np.random.default_rng(0).permutation(observed.size)[:_TESTED]] = True
+            drawn = f", {use.sum():,} of {number:,} times, of which all may show more"
         more = {name: values[use] for name, values in lives.further().items()}
         offsets = np.array([0, use.sum()])
         part = LifeData(lives.durations[use], observed[use], offsets, lives.groups, lives.measure, **more)
         tested = fit(part, families=families, level=level, n_resamples=resamples)
         p = {name: float(tested[name].goodness(("ad",), n_resamples=resamples).p[0, 0]) for name in fits.families}
-        return cls(fits, p, least)
+        return cls(fits, p, least, drawn)
 
     @property
     def headline(self) -> str:
@@ -86,8 +92,8 @@ class CheckedFits:
         p = self.p[order[0]]
         if not np.isfinite(p):
             return f"{text}."
-        verb = "is rejected" if p < _SIZE else "is not rejected"
-        return f"{text}; the {_written(order[0])} {verb} (Anderson-Darling, {self._shown(p)})."
+        verb, drawn = ("is rejected", "") if p < _SIZE else ("is not rejected", self.drawn)
+        return f"{text}; the {_written(order[0])} {verb} (Anderson-Darling{drawn}, {self._shown(p)})."
 
     def to_frame(self) -> pd.DataFrame:
         """One row per distribution; times in hours."""

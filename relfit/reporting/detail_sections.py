@@ -314,7 +314,7 @@ def attributes(m: ReportData) -> Section | str:
         + (", in each system by itself." if frame["system"].all() else "."),
     )
     shown, folded = ((table,), ()) if len(effects.findings) > 1 else ((), (table,))
-    sentences = (*effects.findings[1:], *left_out)
+    sentences = (*effects.findings[1:], *effects.notes, *left_out)
     title = "Attributes of nodes"
     return Section("attributes", title, effects.headline, sentences, tables=shown, details=folded)
 

@@ -136,3 +136,24 @@ def test_nodes_that_left_do_not_run(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "5 of 20 nodes left before the end and do not run." in capsys.readouterr().out
     assert main(["fit", *words, "--column", "running=node", "--per", "all"]) == 2
     assert "cannot say which units still run where failures have dates" in capsys.readouterr().err
+
+
+def test_a_group_of_nodes_is_no_unit_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two models of ten drives had "running 1, expected 1" each."""
+    rows = [f"n{i % 20},2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(60)]
+    (tmp_path / "log.csv").write_text("\n".join(["node,start", *rows]) + "\n", encoding="utf-8")
+    people = "\n".join(["node,model", *(f"n{i},{'ab'[i % 2]}" for i in range(20))])
+    (tmp_path / "nodes.csv").write_text(people + "\n", encoding="utf-8")
+    words = ["fit", str(tmp_path / "log.csv"), "--population", str(tmp_path / "nodes.csv"), "--ahead", "90d"]
+    assert main([*words, "--per", "model"]) == 2
+    said = capsys.readouterr().err
+    assert "use --per all with --where for one model, or relfit forecast --by model" in said
+    assert main([*words, "--per", "system"]) == 2
+    assert "or relfit forecast, which counts failures ahead" in capsys.readouterr().err
+
+
+def test_trend_of_lives_says_what_to_use(lives: tuple[str, float], capsys: pytest.CaptureFixture[str]) -> None:
+    """It printed the period used and nothing else."""
+    assert main(["trend", lives[0], "--unit", "hours"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "No answer: lives of units have ages, and no rate over time. Use relfit fit LOG --per COLUMN" in said

@@ -312,7 +312,7 @@ def test_no_family_is_called_best_where_none_fits() -> None:
     censored = np.minimum(rng.weibull(2.0, 3000) * 100, 90.0)
     fits = CheckedFits.of(rf.LifeData.from_array(censored, observed=censored < 90.0), FAMILIES, 0.95)
     assert fits.p["weibull"] > 0.01
-    assert fits.p["exponential"] == pytest.approx(1 / 200)
+    assert fits.p["exponential"] == pytest.approx(1 / 2000)
     assert dict(zip(FAMILIES, fits.shown_p(), strict=True))["exponential"] == "< 0.005"
 
 
@@ -331,6 +331,22 @@ def test_why_no_distribution_can_be_compared(hours: list[float], observed: bool,
     """All of these were "too few failures", those of thirty equal times too."""
     lives = rf.LifeData.from_array(hours, observed=[observed] * len(hours))
     assert CheckedFits.of(lives, families, 0.95).headline.startswith(reason)
+
+
+def test_as_many_lives_are_tested_as_by_fit_and_what_is_drawn_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 3,358 lives of three kinds 1,000 were tested: "not rejected", where `relfit fit` rejects."""
+    rng = np.random.default_rng(5)
+    life = np.concatenate([6.0 * rng.weibull(2.5, 900), 25.0 * rng.weibull(1.0, 900), 60.0 * rng.weibull(0.7, 900)])
+    lives = rf.LifeData.from_array(np.minimum(life, 5.0), observed=life < 5.0)
+    checked = CheckedFits.of(lives, ("exponential", "weibull"), 0.95)
+    fits = rf.fit(lives, ("exponential", "weibull"))
+    for name, p in checked.p.items():
+        assert p == fits[name].tests.p[0, fits[name].tests.tests.index("ad")]
+    monkeypatch.setattr("relfit.reporting.checked_fits._TESTED", 300)
+    right = np.minimum(100.0 * rng.weibull(2.0, 1500), 90.0)
+    drawn = CheckedFits.of(rf.LifeData.from_array(right, observed=right < 90.0), ("exponential", "weibull"), 0.95)
+    said = "the Weibull is not rejected (Anderson-Darling, 300 of 1,500 times, of which all may show more, p = "
+    assert said in drawn.headline
 
 
 def test_lives_that_enter_late_are_tested_as_such() -> None:

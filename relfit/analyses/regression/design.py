@@ -159,9 +159,8 @@ def _reject_without_failure(
         if rows.any() and not failed[rows].any():
             what = f"no failure among the {rows.sum()} {noun}s with {name}, so its coefficient has no finite estimate"
             texts = [text for column in frame.columns if (text := why_text(column, frame[column]))]
-            raise ArgumentError(
-                what, remedy="; ".join([*texts, "merge that level with another, or leave its rows out"])
-            )
+            remedy = "merge that level with another, or leave its rows out; attribute_effects (relfit regress without "
+            raise ArgumentError(what, remedy="; ".join([*texts, f"{remedy}--formula) gives its upper limit"]))
 
 
 def why_text(name: object, values: pd.Series) -> str:

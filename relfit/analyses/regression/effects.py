@@ -8,8 +8,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from relfit.analyses.regression.attribute_levels import (
+    REST,
+    compared_levels,
+    failures_of,
+    farthest_level,
+    most_frequent,
+    without_failure,
+)
 from relfit.analyses.regression.covariates import entry_column, node_table, regression_table, without_shared
-from relfit.analyses.regression.design import why_text
 from relfit.analyses.regression.models import regression
 from relfit.analyses.regression.regression_results import Regression
 from relfit.analyses.screening import OutlierNodes, outlier_nodes
@@ -18,7 +25,6 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
-from relfit.base.numeric.ordering import natural_key
 from relfit.base.results import Result
 from relfit.base.text import count, p_value
 from relfit.io.parsing.times import are_dates
@@ -39,10 +45,6 @@ _LONE = 0.25  # largest share of outliers among the nodes of a level; more of th
 _NAMED = 3
 _OF = ["attribute", "system"]
 _ANSWER = ("coefficients", "p", "levels", "term", "reference", "ratio", "low", "high", "proportional_p")
-_REST = "all other values"
-_FEWEST = 5  # failures, and nodes behind times, of a level that stands alone: standard errors of fewer are too small
-_FEWEST_COUNTED = 3  # nodes behind counts
-_LARGEST_SHARE = 0.25  # levels, by nodes
 
 
 class AttributeEffects(Result):
@@ -60,11 +62,13 @@ class AttributeEffects(Result):
         measure (Benjamini and Hochberg), and one comparison: ``term``, ``reference``, ``ratio`` with ``low`` and
         ``high``. Of two values the rarer among the nodes is compared to the other; of several ``levels`` the farthest
         from all other values together, with an interval that holds for all of them (Bonferroni). ``ratio`` is of
-        hazards (``ttf``), times (``ttf (AFT)``, ``ttr``) or rates (``failures``). ``proportional_p`` says whether
-        hazard ratios stay the same over time. ``left_out`` names the outlier nodes that were left out, ``status`` is
-        ``ok`` or why there is no answer.
+        hazards (``ttf``), times (``ttf (AFT)``, ``ttr``) or rates (``failures``). A level without a failure
+        has the ratio 0 (of times infinite) with one finite limit. ``proportional_p`` says whether
+        hazard ratios stay the same over time. ``left_out`` names the outlier nodes that were left out, ``rare`` the
+        levels with too few nodes or expected failures, ``status`` is ``ok`` or why there is no answer.
     regressions : dict
-        By ``(measure, attribute)`` the `Regression` on all levels; by ``(measure, attribute, system)`` that of one.
+        By ``(measure, attribute)`` the `Regression` on all levels with a failure, if they are several; by ``(measure,
+        attribute, system)`` that of one system.
     shared_records : int
         Records of incidents that hit several nodes: they are left out of comparisons of failures.
     """
@@ -83,8 +87,10 @@ class AttributeEffects(Result):
         """The attributes with an effect on failures, else that there is none."""
         names = self._associated["attribute"].unique()
         tested = self.table.loc[self.table["status"] == "ok", "attribute"].nunique()
+        if not len(self.table):
+            return "The nodes have no attributes to compare: they come from columns of the log or of a list of nodes."
         if not tested:
-            return "No attribute of the nodes can be compared: they come from columns of the log or of a list of nodes."
+            return f"No attribute of the nodes can be compared: {self.not_compared}."
         if not len(names):
             return f"No attribute of the nodes is associated with more failures ({tested} tested{self._without})."
         named = f"Failures of nodes are associated with {', '.join(names)}"
@@ -130,6 +136,13 @@ class AttributeEffects(Result):
         return tuple(f"{row['measure']} by {_name(row)}: {row['status']}." for _, row in rows.iterrows())
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Levels that are not compared by themselves, one sentence per attribute and group of levels."""
+        rows = self.answered[self.answered["rare"] != ""].drop_duplicates([*_OF, "rare"])
+        few = "too few nodes, or failures at the mean rate"
+        return tuple(f"Levels of {_name(row)} {row['rare']} ({few})." for _, row in rows.iterrows())
+
+    @property
     def not_compared(self) -> str:
         """The attributes without any answer, and why; empty if there are none."""
         rows = self.table[~self.table["attribute"].isin(self.answered["attribute"])].drop_duplicates("attribute")
@@ -152,6 +165,10 @@ def _sentence(row: pd.Series) -> str:
     if row["levels"] > 1 and row["low"] <= 1.0 <= row["high"]:
         return f"{head}: {what} differs, but no value surely from all others together."
     ratio = f"{what} x {row['ratio']:.3g} ({row['low']:.3g}-{row['high']:.3g}) {against}"
+    if row["ratio"] == 0.0:
+        ratio = f"no failure, {what} at most x {row['high']:.3g} {against}"
+    elif np.isinf(row["ratio"]):
+        ratio = f"no failure, {what} at least x {row['low']:.3g} {against}"
     farthest = "" if row["levels"] == 1 else f", the farthest of {row['levels']:.0f} compared"
     return f"{head}: {ratio}{farthest}."
 
@@ -167,8 +184,10 @@ def attribute_effects(
     """Association of each attribute of the nodes with failures, times to failure and to repair, one at a time.
 
     Incidents that hit several nodes are left out of comparisons of failures: they say nothing about one node. Numbers
-    with no more than six values are categories. Levels with fewer than five failures or five nodes (three for counts)
-    are joined, or left out if they are few together. An attribute with more levels than a quarter
+    with no more than six values are categories. A level that would have fewer than five failures at the mean rate (and
+    has not far more), or fewer than five nodes (three for counts), is joined with others like it, or left out if they
+    are few together; `AttributeEffects.notes` names it. A level without a failure has an upper limit, exact for
+    failures that come at random. An attribute with more levels than a quarter
     of the nodes nearly names the node and is not compared; dates are not, either. Outlier nodes
     (`relfit.analyses.screening.outlier_nodes`) are left out of comparisons of failures, unless they are more than a
     quarter of a level's nodes: what one node does is not what its rack does. In a log of several systems, levels that
@@ -232,13 +251,15 @@ def attribute_effects(
             row["left_out"] = ", ".join(dict.fromkeys(part.loc[lone, "node"].astype(str)))
             try:
                 rows_used, values = part[~lone], _values(log, name, system)
-                fit, shown, levels = _fit(rows_used, left, name, model, level, values, entry_column(log, rows_used))
-                fits[(measure, name, system) if system else (measure, name)] = fit
-                row |= _row(fit, shown, levels)
+                fit, answer = _fit(rows_used, left, name, model, level, values, entry_column(log, rows_used))
+                row |= answer
+                if fit is not None:
+                    fits[(measure, name, system) if system else (measure, name)] = fit
             except RelfitError as error:
                 row["status"] = str(error)
             rows.append(row)
-    effects = pd.DataFrame(rows, columns=["measure", *_OF, "model", *_ANSWER, "left_out", "status"])
+    effects = pd.DataFrame(rows, columns=["measure", *_OF, "model", *_ANSWER, "left_out", "rare", "status"])
+    effects["rare"] = effects["rare"].fillna("")
     p = effects["p"].astype(float)
     adjusted = [pd.Series(adjusted_p(part.to_numpy()), part.index) for _, part in p.groupby(effects["measure"])]
     effects.insert(6, "p_adjusted", pd.concat([*adjusted, p[:0]]).reindex(effects.index))
@@ -287,8 +308,8 @@ def _lone(table: pd.DataFrame, name: str, outliers: pd.MultiIndex) -> BoolArray:
 
 def _fit(
     table: pd.DataFrame, left: str, name: str, model: str, level: float, of_nodes: pd.Series, entry: str | None
-) -> tuple[Regression, Regression, int]:
-    """The regression on all levels, that of the farthest one against the rest, and the number of levels compared."""
+) -> tuple[Regression | None, dict[str, object]]:
+    """The regression on all levels with a failure, and the row of the table: the farthest level against the rest."""
     if model == "cox" and len(table) > _MOST_COX:
         raise RelfitError(f"{len(table):,} times are too many for the Cox model (more than {_MOST_COX:,})")
     name, plain = name.replace("`", "'"), name  # the quotes of formulas
@@ -302,68 +323,64 @@ def _fit(
     if number and values.nunique() > _FEW_VALUES:
         by_doubling = values.min() > 0 and values.max() > _WIDE * values.min()
         covariate = f"{_DOUBLED}(`{name}`)" if by_doubling else f"`{name}`"
-        fit = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters, entry=entry)
-        return fit, fit, 1
-    levels = _compared_levels(values, table, len(of_nodes))
-    reference = _most_frequent(levels, of_nodes)
-    formula = f"{left} ~ `{name}`"
+        line = regression(table, f"{left} ~ {covariate}", model, level=level, cluster=clusters, entry=entry)
+        return line, _row(line, line, 1)
+    exposure = table["hours"] if left == "failures" else table[left] - (table[entry] if entry else 0.0)
+    if left == "ttr":  # every repair ends
+        exposure = pd.Series(1.0, table.index)
+    levels, rare = compared_levels(values, table, exposure, len(of_nodes), left)
+    failures = failures_of(table).groupby(levels).sum()
+    some, number_of_levels = failures.index[failures > 0.0], len(failures)
+    compared = 1 if number_of_levels == 2 else number_of_levels
+    each = 1.0 - (1.0 - level) / compared
+    failing = levels.where(levels.isin(some))
+    fit: Regression | None = None
+    row: dict[str, object] = {}
+    if len(some) > 1:
+        reference = most_frequent(failing, of_nodes)
+        formula = f"{left} ~ `{name}`"
 
-    def fitted(groups: pd.Series, against: str, at: float) -> Regression:
-        own = table.assign(**{name: groups})
-        return regression(own, formula, model, level=at, cluster=clusters, reference={name: against}, entry=entry)
+        def fitted(groups: pd.Series, against: str, at: float) -> Regression:
+            own = table.assign(**{name: groups})
+            return regression(own, formula, model, level=at, cluster=clusters, reference={name: against}, entry=entry)
 
-    fit, number_of_levels = fitted(levels, reference, level), levels.nunique()
-    if number_of_levels == 2 or not fit.converged:
-        return fit, fit, 1
-    farthest = _farthest_level(levels, table, fit, reference)
-    two = levels.where(levels.isna() | (levels == farthest), _REST)
-    return fit, fitted(two, _REST, 1.0 - (1.0 - level) / number_of_levels), number_of_levels
-
-
-def _compared_levels(values: pd.Series, table: pd.DataFrame, n_nodes: int) -> pd.Series:
-    """The level of each row, as text: rare ones are joined as `_REST`, or missing if they are few together."""
-    counted = "observed" not in table
-    groups = values.astype(object).where(values.isna(), values.astype(str))
-    failures = table["failures" if counted else "observed"].astype(float).groupby(groups).sum()
-    nodes = table[["system", "node"]].astype(str).agg("/".join, axis=1).groupby(groups).nunique()
-    fewest = _FEWEST_COUNTED if counted else _FEWEST
-    rare = failures.index[(failures < _FEWEST) | (nodes < fewest)]
-    if len(nodes) > _LARGEST_SHARE * n_nodes:
-        why = why_text(values.name, values)
-        raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare{'; ' if why else ''}{why}")
-    if failures[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest:
-        groups = groups.where(~groups.isin(rare), _REST)
-    else:
-        groups = groups.where(~groups.isin(rare))
-    if groups.nunique() < 2:
-        raise RelfitError(f"only one level has {fewest} nodes and {_FEWEST} failures")
-    return groups
+        fit = shown = fitted(failing, reference, level)
+        if number_of_levels > 2 and fit.converged:
+            farthest = farthest_level(failing, table, fit, reference)
+            two = levels.where(levels.isna() | (levels == farthest), REST)
+            shown = fitted(two, REST, each)
+        row = _row(fit, shown, compared)
+    if len(some) < number_of_levels:
+        p = row.get("p")
+        row |= _none_failed(p if isinstance(p, float) else np.nan, table, levels, exposure, model, entry, each)
+    return fit, row | {"rare": rare}
 
 
-def _most_frequent(levels: pd.Series, of_nodes: pd.Series) -> str:
-    """The level to which others are compared: that of most nodes of the log; `_REST` if it is a level."""
-    names = sorted(levels.dropna().unique(), key=natural_key)
-    if _REST in names:
-        return _REST
-    size = of_nodes.dropna().astype(str).value_counts()
-    return str(max(names, key=lambda name: size.get(name, 0)))
-
-
-def _farthest_level(levels: pd.Series, table: pd.DataFrame, fit: Regression, reference: str) -> str:
-    """The level whose coefficient is most standard errors from the mean of all others in a fit of all levels."""
-    coefficients = {str(name).partition("[T.")[2].removesuffix("]"): b for name, b in fit.table["coefficient"].items()}
-    coefficients[reference] = 0.0
-    if fit.nodes is None:
-        information = table["observed"].astype(float)
-    else:
-        expected, rows = fit.nodes["expected"].to_numpy(), levels.notna() & (table["hours"] > 0.0)
-        information = pd.Series(expected / (1.0 + fit.dispersion * expected), levels.index[rows])
-    weight = information.groupby(levels).sum()
-    value = pd.Series(coefficients, dtype=float).reindex(weight.index)
-    others = weight.sum() - weight
-    apart = value - ((weight * value).sum() - weight * value) / others
-    distance: pd.Series = apart.abs() / np.sqrt(1.0 / weight + 1.0 / others)
-    return str(distance.drop(_REST, errors="ignore").idxmax())
+def _none_failed(
+    other: float,
+    table: pd.DataFrame,
+    levels: pd.Series,
+    exposure: pd.Series,
+    model: str,
+    entry: str | None,
+    level: float,
+) -> dict[str, object]:
+    """What the largest of the levels without a failure changes in a row of the table, whose p-value is `other`."""
+    used = levels.notna() & (exposure > 0.0)
+    table, levels, exposure = table[used], levels[used], exposure[used]
+    failures = failures_of(table).groupby(levels).sum()
+    number = len(failures)
+    term = str(exposure.groupby(levels).sum()[failures == 0.0].idxmax())
+    p, high = without_failure(table, (levels == term).to_numpy(), exposure, model, entry, level)
+    p = min(1.0, p * (1 if number == 2 else number))
+    ratio, ends = (np.inf, (1.0 / high, np.inf)) if model == "weibull" else (0.0, (0.0, high))
+    tests = 1.0 if np.isnan(other) else 2.0
+    both: dict[str, object] = {"p": min(1.0, tests * float(np.fmin(p, other))), "coefficients": number - 1}
+    if other < p:
+        return both
+    reference = str(next(name for name in failures.index if name != term)) if number == 2 else REST
+    shown = {"levels": 1 if number == 2 else number, "term": term, "reference": reference, "ratio": ratio}
+    return both | shown | dict(zip(("low", "high"), ends, strict=True)) | {"status": "ok"}
 
 
 def _dated(values: pd.Series) -> bool:
