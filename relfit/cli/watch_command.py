@@ -49,7 +49,7 @@ def init(
 def run(
     settings: Settings,
     json: opt.Json = False,
-    now: str | None = opt.option("DATE", "Time of the round; now by default."),
+    now: str | None = opt.option("DATE", "Time of the round, in the time zone of the settings; now by default."),
     quiet: bool = opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed."),
 ) -> None:
     """Check a fleet once: one round of a watch.

@@ -21,6 +21,7 @@ from relfit.base.settings_advice import in_settings
 from relfit.base.writing import complete
 from relfit.io import read
 from relfit.live.sources.file_source import FileSource
+from relfit.live.sources.source_base import of_extra
 from relfit.live.watch_settings import read_watch_settings
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
@@ -44,8 +45,9 @@ def write_settings(
     `places` are files, folders or patterns; without any, common ones in the folder of `out`, and Slurm. `nodes` is
     their number, or `population` a table of all, where no source lists them; `columns` as for `relfit.read`. A `timer`
     for systemd is written beside it. An `ArgumentError` when `out` exists, or there is nothing to watch; a `ReadError`
-    names the option by which a log can be read.
+    names the option by which a log can be read; a `RelfitError` where DuckDB, which keeps the store, is not installed.
     """
+    of_extra("duckdb")
     if out.exists():
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
     if population is not None and not Path(population).is_file():

@@ -1,7 +1,8 @@
-"""A list of nodes given to ``relfit watch init`` is in the settings and read in every round."""
+"""What ``relfit watch init`` is told is in the settings and read in every round; what is missing is told at once."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,26 @@ def test_a_list_that_is_missing_is_told_before_the_log_is_there(
     assert main(["watch", "init", "log.csv", "--population", "servers.csv"]) == 2
     assert "servers.csv: no such file" in capsys.readouterr().err
     assert not Path("watch.toml").exists()
+
+
+def test_a_missing_database_is_told_before_anything_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    Path("log.csv").write_text("node,start\na,2024-01-01\nb,2024-01-02\n")
+    assert main(["watch", "init", "log.csv"]) == 2
+    assert 'pip install "relfit[live]"' in capsys.readouterr().err
+    assert not Path("watch.toml").exists()
+
+
+def test_a_time_of_the_round_is_in_the_zone_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text("node,start\na,2024-01-01\nb,2024-01-02\n")
+    assert main(["watch", "init", "log.csv", "--n-nodes", "9", "--timezone", "America/Chicago"]) == 0
+    main(["watch", "run", "watch.toml", "--now", "2024-06-01 18:00"])
+    capsys.readouterr()
+    assert main(["watch", "status", "watch.toml"]) in (0, 3)
+    assert "2024-06-01 18:00" in capsys.readouterr().out
