@@ -14,6 +14,7 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.output import Answers
 from relfit.cli.progress import ProgressSteps
+from relfit.log.hints import growth_hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,6 +51,9 @@ def trend(
         log, answers = study.used.log, Answers()
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
+        if growth := growth_hint(full_log):
+            with answers.asking("new_nodes", "Were there as many nodes before") as answer:
+                answer.text = f"{growth}."
         with answers.asking("rate_of_late", "Does the rate of the last weeks raise an alarm") as answer:
             answer.text = " ".join(study.rates_of_late)
         steps.next()

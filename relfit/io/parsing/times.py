@@ -68,9 +68,9 @@ def instants(
 
     Times without a zone are in `zone`; in the hour that occurs twice the first is meant (but see `ends_after`), and a
     time in the hour that is left out moves to its end. `time_format` is unix, unix_ms, unix_us, unix_ns, or codes such
-    as %d.%m.%Y (an `ArgumentError` where it is invalid); without one, large numbers are Unix times, whose size distinguishes seconds,
-    milliseconds, microseconds and nanoseconds. With `origin`, numbers are times since then, in `unit`. To `seen` is
-    added whether times name a zone (True), and whether some name none (False).
+    as %d.%m.%Y (an `ArgumentError` where it is invalid); without one, large numbers are Unix times, whose size
+    distinguishes seconds, milliseconds, microseconds and nanoseconds. With `origin`, numbers are times since then, in
+    `unit`. To `seen` is added whether times name a zone (True), and whether some name none (False).
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     kind = array.type
