@@ -76,7 +76,10 @@ def trend(
 def _counted(joined: rf.screening.Incidents) -> str:
     """What is counted, said once."""
     began = count(joined.records, "record that began", "records that began")
-    return f"Counts are of incidents ({len(joined):,}, of {began} in the period); of one node, of its failures."
+    return (
+        f"Counts are of incidents ({len(joined):,}, of {began} in the period); of one node, of its failures. The "
+        "table of periods has incidents as joined in all of the log."
+    )
 
 
 def _change_points(answers: Answers, study: rf.Study) -> None:
