@@ -14,7 +14,7 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.output import Answers
 from relfit.cli.progress import ProgressSteps
-from relfit.log.hints import growth_hint
+from relfit.log.hints_of_rows import growth_hint
 
 if TYPE_CHECKING:
     import pandas as pd

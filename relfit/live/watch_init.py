@@ -23,7 +23,7 @@ from relfit.io import read
 from relfit.live.sources.file_source import FileSource, watched_part
 from relfit.live.sources.source_base import of_extra
 from relfit.live.watch_settings import read_watch_settings
-from relfit.log.hints import hints
+from relfit.log.hints_of_rows import hints
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
 _LATELY = pd.Timedelta("90d")  # a table that ends before is not written any more

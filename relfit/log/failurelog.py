@@ -16,7 +16,7 @@ from relfit.base.errors import AbsentValueError, ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
 from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair
-from relfit.log.hints import hints
+from relfit.log.hints_of_rows import hints
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import of_whole_system
 from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs

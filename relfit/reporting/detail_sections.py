@@ -18,7 +18,7 @@ from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import json_ready, key_columns
 from relfit.base.text import count, duration, interval_ends, out_of, p_value, percent
 from relfit.fitting.nonparametric import kaplan_meier, observed_times
-from relfit.log.hints import hints
+from relfit.log.hints_of_rows import hints
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Panel, Section, Table, heads, interval_head, shown_share, span, spans
 from relfit.reporting.first_screen import limits, shown_availability

@@ -14,7 +14,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
 from relfit.log.failurelog import Window
-from relfit.log.hints import planned_hint
+from relfit.log.hints_of_rows import planned_hint
 from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
 from relfit.reporting.report_data import ReportData

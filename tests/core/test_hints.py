@@ -10,7 +10,7 @@ import pytest
 
 import relfit as rf
 from relfit.cli.app import main
-from relfit.log.hints import growth_hint, hints, planned_hint
+from relfit.log.hints_of_rows import growth_hint, hints, planned_hint
 
 YEAR = {"window_start": "2024-01-01", "window_end": "2025-01-01"}
 MONTHS = [f"2024-{month:02d}-15" for month in range(1, 13)]
