@@ -70,7 +70,7 @@ def growth_hint(log: Tables) -> str:
         if late < max(_MANY_LATE * first.size, _TIMES_EXPECTED * expected, expected + _DEVIATIONS * deviation):
             continue
         if late - expected > most:
-            until = window.start + part * (window.end - window.start)
+            until = window.start + float(part) * (window.end - window.start)
             most, hint = (
                 late - expected,
                 (
