@@ -14,7 +14,6 @@ from relfit.cli import options as opt
 from relfit.cli import output
 from relfit.cli.output import Answers
 from relfit.cli.progress import ProgressSteps
-from relfit.log.hints_of_rows import growth_hint
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,6 +41,8 @@ def trend(
     kinds of repair, availability.
     --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
+    from relfit.log.hints_of_rows import growth_hint  # slow to import
+
     names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     with ProgressSteps(*names) as steps:
         full_log = reading.read()
