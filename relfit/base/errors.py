@@ -76,3 +76,7 @@ class DataError(RelfitError, ValueError):
 
 class ArgumentError(RelfitError, ValueError):
     """An argument or an option has an invalid value."""
+
+
+class AbsentValueError(ArgumentError):
+    """A value that is selected or excluded is not in the log."""

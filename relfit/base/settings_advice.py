@@ -9,7 +9,7 @@ from collections.abc import Container
 
 from relfit.base.errors import RelfitError
 
-_OPTION = re.compile(r"--(column|failures|nodeless|population|max-size|format) ((?:'[^']*'|[^\s';)])+)")
+_OPTION = re.compile(r"--(column|where|failures|nodeless|population|max-size|format) ((?:'[^']*'|[^\s';)])+)")
 _OTHERS = {
     "--n-nodes NUMBER or --population FILE (n_nodes or population in Python)": "nodes = NUMBER for the fleet",
     "--observed FROM/TO": 'columns = { window_start = "FROM", window_end = "TO" }',
@@ -26,7 +26,9 @@ def in_settings(told: object, fields: Container[str] = ()) -> str:
         value = "".join(shlex.split(value)) if value.count('"') % 2 == 0 else value
         rest = value[len(value.rstrip(".,")) :] if value[-2:] != "=," else ""
         value = value.removesuffix(rest)
-        field, _, value = value.partition("=") if name == "column" else (name, "", value)
+        field, _, value = value.partition("=") if name in ("column", "where") else (name, "", value)
+        if name == "where":
+            return f"where = {{ {json.dumps(field)} = {json.dumps(value)} }}{rest}"
         said = f"{field} = {value if re.fullmatch('true|false|[0-9]+', value) else json.dumps(value)}"
         return (said if field in fields else f"columns = {{ {said} }}") + rest
 

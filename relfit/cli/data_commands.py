@@ -28,6 +28,8 @@ _OPTIONAL = {
     "requests": ("relfit fetch", "datasets"),
     "dask": ("tables larger than memory", "dask"),
     "distributed": ("tables larger than memory", "dask"),
+    "duckdb": ("relfit watch", "live"),
+    "sqlalchemy": ("relfit watch with databases", "live"),
 }
 
 

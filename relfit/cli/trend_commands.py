@@ -45,6 +45,8 @@ def trend(
     kinds of repair, availability.
     --out writes one row per group with its trend tests; into a folder, the other tables too.
     """
+    from relfit.log.hints_of_rows import growth_hint  # slow to import
+
     names = "reading", "finding periods", "testing", "looking at nodes", "looking at repairs", "writing"
     with ProgressSteps(*names) as steps:
         full_log = reading.read()
@@ -54,6 +56,9 @@ def trend(
         log, answers = study.used.log, Answers()
         joined = study.incidents if len(log.events) else None
         _change_points(answers, study)
+        if growth := growth_hint(full_log):
+            with answers.asking("new_nodes", "Were there as many nodes before") as answer:
+                answer.text = f"{growth}."
         with answers.asking("rate_of_late", "Does the rate of the last weeks raise an alarm") as answer:
             answer.text = " ".join(study.rates_of_late)
         steps.next()
@@ -78,7 +83,10 @@ def trend(
 def _counted(joined: rf.screening.Incidents) -> str:
     """What is counted, said once."""
     began = count(joined.records, "record that began", "records that began")
-    return f"Counts are of incidents ({len(joined):,}, of {began} in the period); of one node, of its failures."
+    return (
+        f"Counts are of incidents ({len(joined):,}, of {began} in the period); of one node, of its failures. The "
+        "table of periods has incidents as joined in all of the log."
+    )
 
 
 def _change_points(answers: Answers, study: rf.Study) -> None:

@@ -28,6 +28,7 @@ def init(
     n_nodes: int | None = opt.option("N", "Number of all nodes, where no log lists them.", min=1),
     population: Path | None = opt.option("FILE", "A table of all nodes, failed or not."),
     observed: str | None = opt.option("FROM/", "Start of observation in a table; FROM/TO for its end, too."),
+    where: list[str] | None = opt.option("COLUMN=VALUE", "Watch only this part, or all but this: cause!=network."),
     timer: bool = opt.flag("--timer", "Write a service and a timer for systemd too."),
 ) -> None:
     """Write the settings of a watch.
@@ -40,8 +41,9 @@ def init(
     with ProgressSteps("reading"):
         columns = {name: values[-1] for name, values in checked.pairs("--column", column).items()}
         columns |= checked.window(observed)
-        nodes: dict[str, Any] = {"nodes": n_nodes, "population": population}
-        lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer, **nodes)
+        checked.conditions("--where", where)
+        part: dict[str, Any] = {"nodes": n_nodes, "population": population, "where": checked.pairs("--where", where)}
+        lines = write_settings(places or [], out, fleet=fleet, columns=columns, timezone=timezone, timer=timer, **part)
     output.print_lines(lines[:-1])
     output.print_lines(lines[-1:], wrap=False)
 
@@ -49,7 +51,7 @@ def init(
 def run(
     settings: Settings,
     json: opt.Json = False,
-    now: str | None = opt.option("DATE", "Time of the round; now by default."),
+    now: str | None = opt.option("DATE", "Time of the round, in the time zone of the settings; now by default."),
     quiet: bool = opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed."),
 ) -> None:
     """Check a fleet once: one round of a watch.

@@ -67,6 +67,8 @@ class ChosenPeriod:
         if window.end < self.log.window.end:
             steady = f"{window.end:%Y-%m-%d}"
             dates = f"{window.start:%Y-%m-%d} to {self.log.window.end:%Y-%m-%d}, at a steady rate until {steady}"
+        elif self.points is not None and window.end < self.points.periods[-1].end:
+            dates += f", the steady part of a log until {self.points.periods[-1].end:%Y-%m-%d}"
         if self.name == "all":
             if self.log.undated:
                 return f"Period used: all of the log ({self.problem or 'durations without dates'})."

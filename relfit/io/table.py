@@ -160,7 +160,8 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
     nodes = NodeList.of(columns, folder)
     node, system, told = _nodes_and_systems(columns, nodes)
     scope, failing = _scopes(columns), columns.failing()
-    start, end = columns.instants("start", required=True), columns.instants("end")
+    start = columns.instants("start", required=True)
+    end = columns.ends(start)
     clocks = columns.one_clock()
     if "duration" in columns:
         length = columns.hours("duration")

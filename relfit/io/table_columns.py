@@ -22,7 +22,7 @@ from relfit.io.frames import attribute_column
 from relfit.io.life_flags import flag_of_lives, flags
 from relfit.io.parsing.rows import Rejections, TextTable, as_text_array, category, cell_text
 from relfit.io.parsing.stamps import day_and_month, same_clock
-from relfit.io.parsing.times import durations, instants, is_clock, is_number, no_length, no_time, unsaid
+from relfit.io.parsing.times import durations, ends_after, instants, is_clock, is_number, no_length, no_time, unsaid
 from relfit.io.table_mapping import (
     COMMON_NAMES,
     WINDOW,
@@ -285,6 +285,12 @@ class Columns:
         if required:
             self.rejections.reject(times.isna().to_numpy() & ~bad, "no time", column)
         return times
+
+    def ends(self, start: pd.Series) -> pd.Series:
+        """The ends of outages with these starts, NaT where empty or rejected."""
+        end = self.instants("end")
+        local = self.clocks.get(self.named("end")) == {False}
+        return ends_after(start, end, self.zone) if local else end
 
     def one_clock(self) -> list[str]:
         """A note where times without a zone were taken as the others; a `ReadError` where they cannot be."""

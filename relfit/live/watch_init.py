@@ -20,8 +20,10 @@ from relfit.base.paths import files_meant
 from relfit.base.settings_advice import in_settings
 from relfit.base.writing import complete
 from relfit.io import read
-from relfit.live.sources.file_source import FileSource
+from relfit.live.sources.file_source import FileSource, watched_part
+from relfit.live.sources.source_base import of_extra
 from relfit.live.watch_settings import read_watch_settings
+from relfit.log.hints_of_rows import hints
 
 _LOOKED_FOR = ("logs", "*.csv", "*.parquet", "*.log")
 _LATELY = pd.Timedelta("90d")  # a table that ends before is not written any more
@@ -37,15 +39,18 @@ def write_settings(
     timezone: str | None = None,
     nodes: int | None = None,
     population: Path | None = None,
+    where: Mapping[str, list[str]] | None = None,
     timer: bool = False,
 ) -> list[str]:
     """Write the settings of a watch over logs; returns lines on what the logs hold and what to do next, cron's last.
 
     `places` are files, folders or patterns; without any, common ones in the folder of `out`, and Slurm. `nodes` is
-    their number, or `population` a table of all, where no source lists them; `columns` as for `relfit.read`. A `timer`
+    their number, or `population` a table of all, where no source lists them; `columns` as for `relfit.read`; `where`
+    has the values of columns that are watched, or of columns with ``!`` at their end those that are not. A `timer`
     for systemd is written beside it. An `ArgumentError` when `out` exists, or there is nothing to watch; a `ReadError`
-    names the option by which a log can be read.
+    names the option by which a log can be read; a `RelfitError` where DuckDB, which keeps the store, is not installed.
     """
+    of_extra("duckdb")
     if out.exists():
         raise ArgumentError(f"{out} is there already", remedy="change it, or name another file with --out")
     if population is not None and not Path(population).is_file():
@@ -57,10 +62,11 @@ def write_settings(
     listed = None if population is None else _as_written(Path.cwd() / population, folder)
     for place in places or [place for place in _LOOKED_FOR if _files(folder / place)]:
         written = _as_written(start / place, folder)
-        own = {"population": listed, "columns": dict(columns or {})}
+        chosen = {name: each[0] if len(each) == 1 else each for name, each in (where or {}).items()}
+        own = {"population": listed, "where": chosen, "columns": dict(columns or {})}
         sources.append({"kind": "file", "path": written, **{name: value for name, value in own.items() if value}})
         reading = {**(columns or {}), "timezone": timezone, "n_nodes": nodes, "population": population}
-        told, end = _said_of(folder / written, reading)
+        told, end = _said_of(folder / written, reading, chosen)
         lines += told
         ends += [end] if end is not None else []
     if not places and shutil.which("sacctmgr"):
@@ -107,14 +113,14 @@ def _as_written(place: Path, folder: Path) -> str:
     return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
 
-def _said_of(place: Path, reading: Mapping[str, Any]) -> tuple[list[str], pd.Timestamp | None]:
+def _said_of(place: Path, reading: Mapping[str, Any], where: dict[str, Any]) -> tuple[list[str], pd.Timestamp | None]:
     """Lines on a log, by its last file, with the question that it leaves open; and the end of a table, if unknown."""
     files = _files(place)
     if not files:
         return [f"{place}: no such file yet"], None
-    log = read(files[-1], **reading)
+    log = watched_part(read(files[-1], **reading), where)
     asked = [f"question: {log.question}"] if log.question else []
-    told = [in_settings(note, FileSource.model_fields) for note in (*log.source.notes[:3], *asked)]
+    told = [in_settings(note, FileSource.model_fields) for note in (*hints(log), *log.source.notes[:3], *asked)]
     end = log.window.end if log.source.format == "table" and not log.window.end_known else None
     return [f"{place}: {log!r}", *(f"  {text}" for text in told)], end
 

@@ -45,10 +45,10 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
     """One round: fetch all sources, store new records, raise alarms, forecast, write the outputs.
 
     A source that fails is reported, and the round continues; stored records stay, whenever it is killed. Records after
-    `now` are stored, but not used. `progress` is called with the current step and the share of the round done. A
-    `RelfitError` when the store cannot be opened, or `now` is no time.
+    `now`, in the time zone of the settings if it has none, are stored, but not used. `progress` is called with the
+    current step and the share of the round done. A `RelfitError` when the store cannot be opened, or `now` is no time.
     """
-    made = instant(pd.Timestamp.now(tz="UTC") if now is None else now).tz_convert(settings.timezone)
+    made = instant(pd.Timestamp.now(tz="UTC") if now is None else now, settings.timezone).tz_convert(settings.timezone)
     say = progress or (lambda what, share: None)
     problems, undone = tuple[str, ...](), tuple[str, ...]()
     with FleetStore.open(settings.store, settings.fleet, password_env=settings.password_env) as store:

@@ -12,10 +12,11 @@ import numpy as np
 import pandas as pd
 
 from relfit.base.arrays import BoolArray
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import AbsentValueError, ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
 from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.log.hints_of_rows import hints
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import of_whole_system
 from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
@@ -160,7 +161,7 @@ class FailureLog(Tables):
             present = pd.concat([tables[n][column].dropna().astype(str) for n in places]).unique()
             further = f", ... ({len(present):,} in all)" if len(present) > _MOST_NAMED else ""
             remedy = f"its values are {', '.join(map(str, present[:_MOST_NAMED]))}{further}"
-            raise ArgumentError(f"nothing in this log has {shown}", remedy=remedy)
+            raise AbsentValueError(f"nothing in this log has {shown}", remedy=remedy)
         population = self.population
         if "lifetimes" in chosen and "population" not in chosen and not len(self.events):
             chosen["population"] = pairs(population).isin(pairs(tables["lifetimes"][chosen["lifetimes"]]))
@@ -390,7 +391,7 @@ class FailureLog(Tables):
             "selection": list(self.source.selection),
             "events_deselected": self.source.rows_deselected,
             "left_out": dict(self.source.left_out),
-            "notes": list(self.source.notes),
+            "notes": [*hints(self), *self.source.notes],
             "funnel": dict(self.source.funnel),
             "rules": list(self.source.rules),
         }

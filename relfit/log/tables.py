@@ -397,7 +397,7 @@ def question_of(unseen_nodes: int, seen: int, twice: int) -> str | None:
     if twice:
         more = f", and at least {count(unseen_nodes, 'more is', 'more are')} likely, so nothing is said of one node"
     else:
-        more = ", none of them twice, so how many more there are is not known and nothing is said of one node"
+        more = ", none of them exactly twice, so how many more there are is not known and nothing is said of one node"
     return (
         f"{known}{more}: how many are there? Give --n-nodes NUMBER or --population FILE (n_nodes or population in "
         "Python)"

@@ -18,6 +18,7 @@ from relfit.analyses.screening.periods import FEWEST
 from relfit.base.results import json_ready, key_columns
 from relfit.base.text import count, duration, interval_ends, out_of, p_value, percent
 from relfit.fitting.nonparametric import kaplan_meier, observed_times
+from relfit.log.hints_of_rows import hints
 from relfit.reporting.checked_fits import CheckedFits
 from relfit.reporting.components import Figure, Panel, Section, Table, heads, interval_head, shown_share, span, spans
 from relfit.reporting.first_screen import limits, shown_availability
@@ -350,7 +351,7 @@ def data(m: ReportData) -> Section:
     declared = int(log.population["declared"].sum())
     listed = f"{declared:,} declared" if declared else "as the events name them"
     facts.append(("population", f"{log.n_nodes:,}, {listed}"))
-    facts += [("note", note) for note in source.notes]
+    facts += [("note", note) for note in (*hints(log), *source.notes)]
     tables = [Table("source", "Source", pd.DataFrame(facts, columns=["what", "value"]), shown=60)]
     if len(log.rejected):
         reasons = log.rejected["reason"].astype(str).str.replace(r"'[^']*'", "'…'", regex=True)

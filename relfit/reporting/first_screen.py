@@ -14,6 +14,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.node_years import by_node_year, nodes_in_service, number_changed
 from relfit.fleet.rates_now import unbounded
 from relfit.log.failurelog import Window
+from relfit.log.hints_of_rows import planned_hint
 from relfit.log.tables import POPULATION_COLUMNS
 from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
@@ -317,6 +318,9 @@ def _limits(m: ReportData) -> list[Point]:
         points.append(Point(text, "jobs", "jobs"))
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
+    planned = planned_hint(m.part)
+    if planned:
+        points.append(Point(f"{planned}.", "data", "data"))
     unknown = int(m.part.events["end"].isna().sum())
     hint = hint_of_lives(m.log, "all")
     if hint:

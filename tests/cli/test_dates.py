@@ -75,7 +75,7 @@ def test_a_watch_prints_the_dates_of_its_time_zone(table: Path, tmp_path: Path, 
         'store = "store.duckdb"\nfleet = "berlin"\ntimezone = "Europe/Berlin"\n\n'
         f'[[sources]]\nkind = "file"\npath = "{table}"\n\n[outputs]\npage = "day.html"\n'
     )
-    watch(read_watch_settings(settings), "2026-03-12 23:30")
+    watch(read_watch_settings(settings), "2026-03-12 23:30Z")
     main(["watch", "status", str(settings)])
     said = capsys.readouterr().out
     assert "last round at 2026-03-13 00:30" in said

@@ -28,13 +28,16 @@ def test_what_is_there(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.M
 
 def test_what_is_missing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     there = data_commands._version
-    monkeypatch.setattr(data_commands, "_version", lambda name: None if name in ("rich", "dask") else there(name))
+    monkeypatch.setattr(
+        data_commands, "_version", lambda name: None if name in ("rich", "dask", "duckdb") else there(name)
+    )
     monkeypatch.setattr(os, "access", lambda *_: False)
     assert main(["doctor"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert "Rich is missing: pip install rich" in text
     assert "set NUMBA_CACHE_DIR" in text
     assert "pip install 'relfit[dask]'" in text
+    assert "duckdb is not installed (relfit watch): pip install 'relfit[live]'" in text.replace("Duckdb", "duckdb")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

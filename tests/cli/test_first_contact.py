@@ -94,7 +94,9 @@ def test_a_table_of_which_some_units_still_run(tmp_path: Path, capsys) -> None:
     assert main(["info", str(path)]) == 0
     info = " ".join(capsys.readouterr().out.split())
     assert "30 rows have no 'failed'; if such a unit still runs, say when it entered" in info
-    question = "nly nodes that failed are known (250), none of them twice, so how many more there are is not known"
+    question = (
+        "nly nodes that failed are known (250), none of them exactly twice, so how many more there are is not known"
+    )
     assert question in info
     assert main(["fit", str(path)]) == 2
     assert question in " ".join(capsys.readouterr().err.split())

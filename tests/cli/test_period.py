@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +134,20 @@ def test_trend_advises_no_period_that_a_fit_does_not_use(tmp_path: Path, capsys:
     assert "when is not known well" in text
     assert "should use" not in text
     assert "use this" not in text
+
+
+def test_a_period_that_ends_before_the_log_says_so(tmp_path: Path) -> None:
+    """Three failures a week for two years, then eight times as many for a month: too short to be used."""
+    start, rng = pd.Timestamp("2024-01-01"), np.random.default_rng(3)
+    days = np.sort(np.append(rng.uniform(0.0, 731.0, 313), rng.uniform(731.0, 761.0, 103)))
+    times = [f"{start + pd.Timedelta(days=float(day)):%Y-%m-%d %H:%M}" for day in days]
+    pd.DataFrame({"node": [f"n{k % 40}" for k in range(days.size)], "start": times}).to_csv(
+        tmp_path / "log.csv", index=False
+    )
+    log = rf.read(tmp_path / "log.csv", window_start="2024-01-01", window_end="2026-01-31")
+    study = rf.Study(log)
+    assert re.fullmatch(
+        r"Period used: 2024-01-01 to (2025-12-\d\d|2026-01-0\d), the steady part of a log until 2026-01-31\.",
+        study.period.headline,
+    )
+    assert study.until_now.headline.startswith("Period used: 2024-01-01 to 2026-01-31, at a steady rate until 202")

@@ -92,7 +92,10 @@ def test_nodes_that_no_record_names():
     assert (unseen(40, 10, 60, 60), unseen(3, 10, 60, 60), unseen(40, 10, 60, 150)) == (71, 0, 0)
     question = question_of(40755, 286, 0)
     assert question is not None
-    assert ", none of them twice, so how many more there are is not known and nothing is said of one node:" in question
+    assert (
+        ", none of them exactly twice, so how many more there are is not known and nothing is said of one node:"
+        in question
+    )
 
 
 def test_notes_of_a_part():

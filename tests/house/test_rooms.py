@@ -33,6 +33,7 @@ ORDER = (
     "base.paths",
     "base.numeric",
     "log.tables",
+    "log.hints_of_rows",
     "log.lifechecks",
     "log.lifedata",
     "log.outages",

@@ -66,3 +66,17 @@ def test_jobs_keep_one_clock(tmp_path: Path) -> None:
     with pytest.raises(rf.ReadError, match="some of 'end' name none"):
         rf.read_workload(place)
     assert rf.read_workload(place, timezone=ZONE).run_time.tolist() == [7200.0]
+
+
+def test_the_end_of_an_outage_across_the_hour_that_occurs_twice() -> None:
+    """Berlin has 02:00 to 03:00 twice on 2026-10-25: at 00:00 and at 01:00 UTC."""
+    rows = [("a", "02:50", "02:10"), ("b", "02:50", "02:40"), ("c", "02:10", "02:40"), ("d", "00:50", "04:40")]
+    turned = ("e", "05:00", "04:00")  # no hour that occurs twice: still wrong
+    table = pd.DataFrame([*rows, turned], columns=["node", "start", "end"])
+    table[["start", "end"]] = "2026-10-25 " + table[["start", "end"]]
+    log = rf.read(table, timezone=ZONE)
+    assert [round(60 * each) for each in hours(log.where(node=list("abc")))] == [20, 50, 30]
+    assert hours(log.where(node="d")) == pytest.approx([4.0 + 50 / 60])
+    assert log.rejected["line"].tolist() == [5]
+    table["end"] = "2026-10-25T" + table["end"].str[11:] + "+02:00"  # says which of the two hours
+    assert rf.read(table, timezone=ZONE).rejected["line"].tolist() == [1, 2, 5]

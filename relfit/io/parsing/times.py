@@ -66,11 +66,11 @@ def instants(
 ) -> tuple[pd.Series, BoolArray]:
     """Instants in UTC of text, numbers or typed times, and which values are present but no time.
 
-    Times without a zone are in `zone`; in the hour that occurs twice the first is meant, and a time in the hour that is
-    left out moves to its end. `time_format` is unix, unix_ms, unix_us, unix_ns, or codes such as %d.%m.%Y (an
-    `ArgumentError` where it is invalid); without one, large numbers are Unix times, whose size distinguishes seconds,
-    milliseconds, microseconds and nanoseconds. With `origin`, numbers are times since then, in `unit`. To `seen` is
-    added whether times name a zone (True), and whether some name none (False).
+    Times without a zone are in `zone`; in the hour that occurs twice the first is meant (but see `ends_after`), and a
+    time in the hour that is left out moves to its end. `time_format` is unix, unix_ms, unix_us, unix_ns, or codes such
+    as %d.%m.%Y (an `ArgumentError` where it is invalid); without one, large numbers are Unix times, whose size
+    distinguishes seconds, milliseconds, microseconds and nanoseconds. With `origin`, numbers are times since then, in
+    `unit`. To `seen` is added whether times name a zone (True), and whether some name none (False).
     """
     array = column if isinstance(column, (pa.Array, pa.ChunkedArray)) else pa.array(column, pa.large_string())
     kind = array.type
@@ -241,6 +241,14 @@ def localised(naive: pd.Series, zone: str, summer: bool | BoolArray = True) -> p
         return series.dt.tz_localize("UTC").astype(UTC)
     first = np.broadcast_to(np.asarray(summer, dtype=bool), len(series))
     return series.dt.tz_localize(zone, ambiguous=first, nonexistent="shift_forward").dt.tz_convert("UTC").astype(UTC)
+
+
+def ends_after(start: pd.Series, end: pd.Series, zone: str) -> pd.Series:
+    """Local ends of a zone: where one before its start is in the hour that occurs twice, the second is meant."""
+    turned = end < start
+    if not turned.any():
+        return end
+    return end.where(~turned, localised(end[turned].dt.tz_convert(zone).dt.tz_localize(None), zone, summer=False))
 
 
 def since_1970(nanoseconds: IntArray, there: BoolArray | None = None) -> pd.Series:

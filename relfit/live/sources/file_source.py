@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 import pandas as pd
 from pydantic import Field
 
-from relfit.base.errors import RelfitError
+from relfit.base.errors import AbsentValueError, RelfitError
 from relfit.base.paths import files_meant
 from relfit.base.settings_advice import in_settings
 from relfit.base.text import count, on_one_line
@@ -39,7 +39,9 @@ class FileSource(SourceBase):
     rules: FilePath | None = Field(None, description="of raw logs: what counts as a failure")
     nodeless: str | None = Field(None, description="what records without a node are: system, node or ignore")
     population: FilePath | None = Field(None, description="a table of the nodes that the files are of")
-    where: dict[str, Any] = Field(default_factory=dict, description='the part that is watched: system = "gpu"')
+    where: dict[str, Any] = Field(
+        default_factory=dict, description='the part that is watched: system = "gpu", "cause!" = "x"'
+    )
     max_size: str | None = Field(None, description="bytes that a file may have, as 32GB")
 
     def fetch(self, cursor: Mapping[str, object], now: pd.Timestamp) -> Fetched:
@@ -62,7 +64,19 @@ class FileSource(SourceBase):
         names = ("format", "timezone", "nodeless", "max_size", "rules", "population")
         own = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         log = read(list(files), **{**own, **self.columns})
-        return log.where(self.where) if self.where else log
+        return watched_part(log, self.where)
+
+
+def watched_part(log: FailureLog, where: Mapping[str, Any]) -> FailureLog:
+    """The part of a log with these values, or without those of a column with ``!`` at its end; such may be absent."""
+    for column, wanted in where.items():
+        values = [None if each == "" else each for each in (wanted if isinstance(wanted, list) else [wanted])]
+        if not column.endswith("!"):
+            log = log.where({column: values})
+            continue
+        with suppress(AbsentValueError):
+            log = log.without({column[:-1].rstrip(): values})
+    return log
 
 
 def _one_by_one(files: Sequence[Path]) -> list[list[Path]]:
