@@ -24,6 +24,7 @@ _MORE = ["--details compares the distributions and lists the groups; --out fits.
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 _MOST_GROUPS = 24  # in a table of what was observed
+_MANY_ZEROS = 0.05  # share of times of zero that is said
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_RESAMPLES = 100_000
 
@@ -125,7 +126,8 @@ def fit(
             log.ask()
         per, censor = fitting.per, not fitting.no_censor
         of_repairs = fitting.measure == "ttr"
-        times = log.ttr(per, censor=censor) if of_repairs else log.ttf(per, censor=censor, first=reading.first)
+        how_derived: dict[str, Any] = {"first": reading.first, "zeros": "resolution"}
+        times = log.ttr(per, censor=censor) if of_repairs else log.ttf(per, censor=censor, **how_derived)
         one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2
         if one_each:  # units that are not repaired have one life each
             times = times.pooled()
@@ -162,6 +164,7 @@ def fit(
         _by_group(fits, all_tested, f"Fits by group (hours, {100 * level:g} % ") if details or not several else []
     )
     lines = [chosen.headline, *_observed_together(times, level, one_machine), rf.fitting.finding(fits, tested)]
+    lines += _zero_times(times)
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     lines += [_NOTHING_FITTED] if nothing and several else []
@@ -229,6 +232,23 @@ def _observed_together(times: rf.LifeData, level: float, one_machine: str) -> li
     observed = rf.nonparametric.observed_times(times.pooled(), level)
     together = one_machine + (f", all {times.n_groups:,} groups together" if times.n_groups > 1 else "")
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]
+
+
+def _zero_times(times: rf.LifeData) -> list[str]:
+    """Which times are zero, where these are kept or many."""
+    left_out = times.to_dict()["left_out"]
+    dropped, kept = left_out.get("zero_gaps", 0) + left_out.get("zero_repairs", 0), int(times.n_zeros.sum())
+    ended = int(times.n_failures.sum()) + dropped
+    what = "times to repair" if times.measure == "ttr" else "times to failure"
+    lines = []
+    if kept:
+        lines.append(
+            f"{kept:,} of {ended:,} {what} are zero: failures within one step of the clock. The mean and the "
+            "exponential count them; the shape of other distributions cannot be told."
+        )
+    if dropped > _MANY_ZEROS * ended:
+        lines.append(f"{dropped:,} of {ended:,} {what} are zero and left out: means and fits are those of the others.")
+    return lines
 
 
 def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:

@@ -288,8 +288,9 @@ class FailureLog(Tables):
             Whether a record that begins while the same node is down belongs to that outage (``"merge"``, ``"ends"``) or
             is a failure of its own (``"keep"``). Where most records have no end, ``"merge"`` also joins those of one
             burst, ``"ends"`` does not.
-        zeros : {"apart", "keep"}
-            Whether times of zero are only counted in ``counts``, or kept.
+        zeros : {"apart", "keep", "resolution"}
+            Whether times of zero are only counted in ``counts``, or kept; ``"resolution"`` keeps them in groups where
+            more than 5 % are zero and the clock's step is 5 % of the mean or more, as with dates only.
         since, until : str, datetime or pandas.Timestamp, optional
             Part of the observation. A time in progress at `since` is left-truncated at its age then, or of unknown age;
             one that lasted beyond `until` is censored there. In contrast to `between`, ages from before the period are
