@@ -25,6 +25,9 @@ _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 _MOST_GROUPS = 24  # in a table of what was observed
 _MANY_ZEROS = 0.05  # share of times of zero that is said
+_SEPARATES = 0.01  # p-value of a log-rank test, over all attributes of units (Bonferroni)
+_MOST_VALUES = 20  # of an attribute that is tested
+_FEWEST_FAILURES = 5  # a value, on average
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_RESAMPLES = 100_000
 
@@ -167,6 +170,8 @@ def fit(
     lines += _zero_times(times)
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
+    if log.lifetimes is not None and (one_each or per == "all"):
+        lines += _separating(log)
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]
@@ -249,6 +254,22 @@ def _zero_times(times: rf.LifeData) -> list[str]:
     if dropped > _MANY_ZEROS * ended:
         lines.append(f"{dropped:,} of {ended:,} {what} are zero and left out: means and fits are those of the others.")
     return lines
+
+
+def _separating(log: rf.FailureLog) -> list[str]:
+    """The attributes whose values clearly differ in lifetimes, which one fit of all units does not describe."""
+    p: dict[str, float] = {}
+    assert log.lifetimes is not None
+    for name in (name for name in log.attributes if name in log.lifetimes):
+        times = log.ttf(name)
+        enough = times.n_failures.sum() >= _FEWEST_FAILURES * times.n_groups
+        if enough and 1 < times.n_groups <= _MOST_VALUES:
+            p[name] = rf.log_rank(times).p
+    clear = sorted((name for name in p if p[name] < _SEPARATES / len(p)), key=lambda name: p[name])
+    if not clear:
+        return []
+    differ = f"Lifetimes differ by {' and '.join(clear)} (log-rank test, {p_value(p[clear[-1]])})"
+    return [f"{differ}: one fit of all units misleads; --per {clear[0]} fits each {clear[0]}."]
 
 
 def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:

@@ -136,3 +136,34 @@ def test_nodes_that_left_do_not_run(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "5 of 20 nodes left before the end and do not run." in capsys.readouterr().out
     assert main(["fit", *words, "--column", "running=node", "--per", "all"]) == 2
     assert "cannot say which units still run where failures have dates" in capsys.readouterr().err
+
+
+def units_of(path: Path, hours: dict[str, float]) -> str:
+    """Exponential lives of 100 units of each model, of two colours in turn, watched for 1,000 hours."""
+    generator = np.random.default_rng(5)
+    rows = []
+    for model, mean in hours.items():
+        for i, life in enumerate(generator.exponential(mean, 100)):
+            rows.append(f"{model}{i},{model},{'red' if i % 2 else 'blue'},{min(life, 1000.0):.3f},{int(life < 1000.0)}")
+    path.write_text("\n".join(["unit,model,colour,hours,failed", *rows]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("per", ["node", "all"])
+def test_an_attribute_that_separates_lives_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], per: str
+) -> None:
+    """One fit of models that last differently expects too many failures, and nothing said so."""
+    path = units_of(tmp_path / "fans.csv", {"A": 500.0, "B": 3000.0})
+    asked = ["fit", path, "--unit", "hours", "--families", "exponential", "--ahead", "500h"]
+    assert main([*asked, "--per", per]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Lifetimes differ by model (log-rank test, p < 0.001): one fit of all units misleads; --per model" in said
+    assert main([*asked, "--per", "model"]) == 0
+    assert "differ" not in capsys.readouterr().out
+
+
+def test_alike_units_have_no_such_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = units_of(tmp_path / "fans.csv", {"A": 1500.0, "B": 1500.0})
+    assert main(["fit", path, "--unit", "hours", "--families", "exponential"]) == 0
+    assert "differ" not in capsys.readouterr().out
