@@ -263,7 +263,8 @@ def _separating(log: rf.FailureLog) -> list[str]:
     for name in (name for name in log.attributes if name in log.lifetimes):
         times = log.ttf(name)
         enough = times.n_failures.sum() >= _FEWEST_FAILURES * times.n_groups
-        if enough and 1 < times.n_groups <= _MOST_VALUES:
+        outcome = ((times.n_failures == 0) | (times.n_censored == 0)).all()  # a status, known after the life only
+        if enough and not outcome and 1 < times.n_groups <= _MOST_VALUES:
             p[name] = rf.log_rank(times).p
     clear = sorted((name for name in p if p[name] < _SEPARATES / len(p)), key=lambda name: p[name])
     if not clear:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import IntArray, Value
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.sealed import seal_arrays
 from relfit.base.text import count
@@ -81,10 +81,19 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
         shared = per != "node" and per not in log.population.columns
         return replace(times, lives=replace(times.lives, shared=True)) if shared else times
     if rules.since is not None or rules.until is not None:
-        raise ArgumentError(
-            "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
-        )
+        raise uncut_lifetimes(log)
     return _given(log.lifetimes, per, rules)
+
+
+def uncut_lifetimes(log: Tables) -> ArgumentError:
+    """The error where lifetimes are to be cut in time: only a table with dates can be, when it is read."""
+    what = "this log holds complete lifetimes and cannot be cut in time"
+    if log.undated:
+        return ArgumentError(what, remedy="leave out since and until")
+    options = (
+        "leave out --since, --until and --period; --observed FROM/TO takes the part of a table of units with dates"
+    )
+    return ArgumentError(what, remedy=Remedy("read the table with window_start and window_end instead", options))
 
 
 @made_once

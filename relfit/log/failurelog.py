@@ -15,7 +15,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
-from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair, uncut_lifetimes
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import of_whole_system
 from relfit.log.tables import Source, Tables, Window, first_of_pairs, pair_codes, pairs
@@ -208,9 +208,7 @@ class FailureLog(Tables):
         if since is None and until is None:
             return self
         if self.lifetimes is not None:
-            raise ArgumentError(
-                "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
-            )
+            raise uncut_lifetimes(self)
         first, last = self.period(since, until)
         events, whole_end = self.events, last == self.window.end
         start, end = events["start"], events["end"].fillna(events["start"])
