@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
+_TOTAL = "total"  # of failures ahead
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 _MOST_GROUPS = 24  # in a table of what was observed
@@ -117,7 +118,7 @@ def fit(
         return
     from relfit.io.life_flags import UNFLAGGED
     from relfit.io.unit_lives import FROM_BIRTH
-    from relfit.log.units_in_service import hint_of_lives, running_units
+    from relfit.log.units_in_service import hint_of_lives, running_units, yearly_failures
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         everything = reading.read()
@@ -171,6 +172,7 @@ def fit(
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
     if log.lifetimes is not None and (one_each or per == "all"):
+        lines[2:2] = [] if log.undated else [f"{yearly_failures(times, level)}."]
         lines += _separating(log)
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
@@ -184,10 +186,14 @@ def fit(
         lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
     if ahead is not None:
-        title = f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number"
+        title = (
+            f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number; "
+            f"the stock lasts with probability {100 * level:g} %"
+        )
         shown = ahead.drop(columns="status") if (ahead["status"] == "ok").all() else ahead
-        rows = output.table(shown.head(_ROWS)) if len(ahead) else ["no unit runs"]
-        rows += _more_rows(len(ahead), "--json has all of them")
+        is_total = shown.iloc[:, 0] == _TOTAL
+        rows = output.table(shown[is_total | (shown.index < _ROWS)]) if len(ahead) else ["no unit runs"]
+        rows += _more_rows(int((~is_total).sum()), "--json has all of them")
         output.print_lines(["", title, *rows, *([f"{who[:1].upper()}{who[1:]}."] if who else [])])
     output.print_lines(output.told(out))
 
@@ -304,13 +310,17 @@ def _failures_ahead(
     """How many of the units that run fail within times from now, by group and distribution."""
     import pandas as pd
 
-    tables = []
+    tables, totals = [], []
     for name in fits.families:
-        table = fits[name].failures_ahead(horizons, units, level=level, rng=seed).to_frame()
-        table.insert(table.columns.tolist().index("running"), "distribution", name)
-        tables.append(table)
-    every = pd.concat(tables)
-    return every[every["running"] > 0].sort_index(kind="stable").reset_index(drop=True)
+        result = fits[name].failures_ahead(horizons, units, level=level, rng=seed)
+        table, total = result.to_frame(), result.together
+        place = table.columns.get_loc("running")
+        keys = dict.fromkeys(table.columns[:place], "") | {table.columns[0]: _TOTAL}
+        for part, into in ((table, tables), (total.assign(**keys)[table.columns], totals)):
+            part.insert(place, "distribution", name)
+            into.append(part)
+    every = pd.concat([pd.concat(tables).sort_index(kind="stable"), *(part for part in totals if len(part))])
+    return every[every["running"] > 0].reset_index(drop=True)
 
 
 def _spread(fits: rf.fitting.Fits, family: str, observed: rf.nonparametric.ObservedTimes) -> list[str]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from relfit.base.text import count
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.text import count, number, percent
+from relfit.base.units import HOURS_PER_YEAR
 from relfit.log.tables import Tables, made_once, pairs, places_of_pairs
 
 if TYPE_CHECKING:
@@ -43,6 +45,15 @@ def hint_of_lives(log: FailureLog, per: str) -> str:
         return ""
     of = f"--per {per} takes all of one {per} as one machine" if joined else "ages before the window do not count"
     return f"Units leave when they fail, and {of}. {_AS_LIVES}."
+
+
+def yearly_failures(lives: LifeData, level: float = 0.95) -> str:
+    """Failures of lives per unit-year, with their exact interval."""
+    years = max(float(lives.total_time.sum()) / HOURS_PER_YEAR, 1e-9)
+    failures = int(lives.n_failures.sum())
+    low, high = (number(float(limit) / years) for limit in poisson_interval(failures, level))
+    exact = f"{percent(level)} exact interval {low}-{high}"
+    return f"{number(failures / years)} failures per unit-year ({exact}), {failures:,} in {number(years)} unit-years"
 
 
 def running_units(log: FailureLog, lives: LifeData, per: str, first: str) -> tuple[LifeData, str]:
