@@ -25,7 +25,7 @@ from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
 _VALUES = 2_000_000  # draws times lives at a time
-_NUMBERS = ("expected", "expected_low", "expected_high", "low", "high", "stock")
+_NUMBERS = ("expected", "expected_low", "expected_high", "stock", "low", "high")
 
 
 class FailuresAhead(Result):
@@ -41,10 +41,10 @@ class FailuresAhead(Result):
         Units that run now.
     expected, expected_low, expected_high : ndarray of float
         Mean number of failures at the estimates, and its credible interval.
+    stock : ndarray of float
+        Parts that last with probability `level`, one per failure: the one-sided upper end of their number.
     low, high : ndarray of float
         Prediction interval of the number of failures: whole numbers.
-    stock : ndarray of float
-        Parts that last with probability `level`, one per failure: the one-sided upper end.
     together : pandas.DataFrame
         All groups as one, one row per time, with the columns of `to_frame`; empty for a single group, where a group
         with running units has no fit or no failure, and where groups share their hours.
@@ -62,9 +62,9 @@ class FailuresAhead(Result):
     expected: FloatArray
     expected_low: FloatArray
     expected_high: FloatArray
+    stock: FloatArray
     low: FloatArray
     high: FloatArray
-    stock: FloatArray
     together: pd.DataFrame
     level: float
     status: npt.NDArray[np.object_]
@@ -170,7 +170,7 @@ def failures_ahead(
             mean, failed = np.concatenate(means), np.concatenate(failures)
             ends[:, rows[usable], j] = _limits(mean, failed, level)[:, usable]
             together[:, j] = _limits(mean.sum(axis=1), failed.sum(axis=1), level)
-    expected[bounded], ends[np.ix_([0, 2], bounded)] = np.nan, 0.0
+    expected[bounded], ends[np.ix_([0, 3], bounded)] = np.nan, 0.0
     number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
     answered = (status[number > 0] == "ok").all() and not units.shared
     every = dict(zip(_NUMBERS, (expected[number > 0].sum(axis=0), *together), strict=True))
@@ -180,9 +180,9 @@ def failures_ahead(
 
 
 def _limits(means: FloatArray, failures: FloatArray, level: float) -> FloatArray:
-    """Limits of the mean and of the number of failures, and the number's upper end on one side, over all draws."""
+    """Limits of the mean, and the upper end on one side and limits of the number of failures, over all draws."""
     tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
-    of_number = np.quantile(failures, [*tail, level], axis=0, method="inverted_cdf")
+    of_number = np.quantile(failures, [level, *tail], axis=0, method="inverted_cdf")
     return np.array([*np.quantile(means, tail, axis=0), *of_number])
 
 

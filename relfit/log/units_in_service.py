@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 EVERY_ONE_RUNS = "every unit without a failure counts as running; --column running=NAME names the flag of those that do"
 
 _AS_LIVES = "A table with one row per unit (entered, left, failed) has their lives"
+_OF_DRIVES = ', made from smart_9_raw as "Ages of drives" in the documentation shows'
 _FEWEST_LEFT, _MOST_LEFT = 10, 0.9  # nodes that failed, and the share of them that left then
 _AT_ONCE = pd.Timedelta("2D")  # from a failure to the date in the list of nodes
 
@@ -44,7 +45,8 @@ def hint_of_lives(log: FailureLog, per: str) -> str:
     if not leave_at_failure(log) or (not joined and log.population["entered_known"].all()):
         return ""
     of = f"--per {per} takes all of one {per} as one machine" if joined else "ages before the window do not count"
-    return f"Units leave when they fail, and {of}. {_AS_LIVES}."
+    made = _OF_DRIVES if log.source.format == "backblaze" else ""
+    return f"Units leave when they fail, and {of}. {_AS_LIVES}{made}."
 
 
 def yearly_failures(lives: LifeData, level: float = 0.95) -> str:
