@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from lifelines import KaplanMeierFitter
 import relfit as rf
 from relfit.analyses.screening.tallies import by_node
 from relfit.cli.app import main
+from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.detail_sections import jobs
 from relfit.reporting.first_screen import _limits
 from relfit.reporting.report_data import ReportData
@@ -142,3 +144,11 @@ def test_hours_of_nodes_are_those_under_observation() -> None:
     counts = by_node(make_log([], [{"node": "a"}, {"node": "b"}], lifetimes=lives)).set_index("node")
     assert counts["hours"].to_dict() == {"a": 20.0, "b": 60.0}
     assert counts["expected"].to_dict() == {"a": 0.5, "b": 1.5}
+
+
+def test_daily_drive_tables_are_told_how_to_make_lives() -> None:
+    """The sentence named a table with one row per unit and no way to one."""
+    log = disks_that_leave()
+    drives = replace(log, source=replace(log.source, format="backblaze"))
+    assert '"Ages of drives"' in hint_of_lives(drives, "make")
+    assert "Ages of drives" not in hint_of_lives(log, "make")
