@@ -176,7 +176,9 @@ def failures_ahead(
     every = dict(zip(_NUMBERS, (expected[number > 0].sum(axis=0), *together), strict=True))
     table = pd.DataFrame({"running": number.sum(), "hours": times, **every, "status": "ok"})
     table = table if answered and (number > 0).sum() > 1 else table.iloc[:0]
-    return FailuresAhead(units.groups, fit.name, times, number, expected, *ends, table, level, status)
+    mean_low, mean_high, stock, low, high = ends
+    numbers = (expected, mean_low, mean_high, stock, low, high)
+    return FailuresAhead(units.groups, fit.name, times, number, *numbers, table, level, status)
 
 
 def _limits(means: FloatArray, failures: FloatArray, level: float) -> FloatArray:
