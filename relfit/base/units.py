@@ -31,6 +31,7 @@ _RATE = re.compile(rf"\s*(?:{_NUMBER}\s*FIT|{_NUMBER}\s*%\s*AFR)\s*", re.IGNOREC
 _PER = re.compile(rf"\s*(?:{_NUMBER}|once)\s*(?:per|/|in|every)\s*(?:{_NUMBER}\s*)?([a-z]+)\s*")
 _PARTED = re.compile(r"\d\s*[,'_-]\s*\d|\d\s+\d")
 _CLOCK = re.compile(r"\s*(\d+)(?:-|\s+)(\d+):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?\s*")  # D-HH:MM:SS, as Slurm has it
+_YEARS = ("y", "year", "years")  # 8,766 hours
 _SHORT = {"s": "seconds", "min": "minutes", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -45,7 +46,7 @@ def unit_in_hours(unit: str) -> float:
 
 
 def hours(value: object) -> float:
-    """Hours of a number of them, a timedelta or a text (``"20h"``, ``"1-12:00:00"``); an `ArgumentError` for others."""
+    """Hours of a number, a timedelta or a text (``"20h"``, ``"3 years"``, ``"1-12:00:00"``); else an `ArgumentError`."""
     # to numpy a timedelta64 is an integer
     if isinstance(value, (str, int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
@@ -68,7 +69,9 @@ def hours(value: object) -> float:
             number = _long(str(value))
         if not np.isnan(number):  # what pandas reads as "not a time" is not a duration either
             return number
-    raise ArgumentError(f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h'")
+    raise ArgumentError(
+        f"{value!r} is not a duration", remedy="give hours as a number, or a string such as '20h' (s, min, h, d, w, y)"
+    )
 
 
 def mean_time(value: object) -> float:
@@ -94,7 +97,7 @@ def rate_per_hour(text: str) -> float:
     try:
         if match is None:
             raise ArgumentError(f"{text!r} is not a rate")
-        unit = HOURS_PER_YEAR if match[3] in ("year", "years") else unit_in_hours(match[3])
+        unit = HOURS_PER_YEAR if match[3] in _YEARS else unit_in_hours(match[3])
         return float(match[1] or 1.0) / (float(match[2] or 1.0) * unit)
     except (ArgumentError, ZeroDivisionError):
         remedy = "write '0.0125 per day', '0.0125/day' or '1 per 80 days'"
@@ -111,8 +114,10 @@ def quantity(value: object) -> tuple[float, str]:
 def _long(text: str) -> float:
     """Hours of one number and its unit, such as an MTBF of more than the 292 years that pandas reaches; else NaN."""
     parts = _LONG.fullmatch(text)
+    if parts is None:
+        return np.nan
     try:
-        return float(parts[1]) * unit_in_hours(parts[2]) if parts else np.nan
+        return float(parts[1]) * (HOURS_PER_YEAR if parts[2] in _YEARS else unit_in_hours(parts[2]))
     except ArgumentError:
         return np.nan
 

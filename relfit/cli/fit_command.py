@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 _ROWS = 20  # of a table, shown
 _MOST_TESTED = 128  # groups whose p-values are drawn where nobody asks for more
 _MORE = ["--details compares the distributions and lists the groups; --out fits.csv writes every fit."]
+_TOTAL = "total"  # of failures ahead
 _NOTHING_FITTED = "no group could be fitted; --per system pools the times of all its nodes"
 _FIGURES = ("mean", "mean_low", "mean_high", "aicc", "ks_p")
 _MOST_GROUPS = 24  # in a table of what was observed
+_MANY_ZEROS = 0.05  # share of times of zero that is said
+_SEPARATES = 0.01  # p-value of a log-rank test, over all attributes of units (Bonferroni)
+_MOST_VALUES = 20  # of an attribute that is tested
+_FEWEST_FAILURES = 5  # a value, on average
 _SPREAD = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_RESAMPLES = 100_000
 _RANDOM_LOGS = 499  # of equal nodes
@@ -115,7 +120,7 @@ def fit(
         return
     from relfit.io.life_flags import UNFLAGGED
     from relfit.io.unit_lives import FROM_BIRTH
-    from relfit.log.units_in_service import hint_of_lives, running_units
+    from relfit.log.units_in_service import hint_of_lives, running_units, yearly_failures
 
     with ProgressSteps("reading", "deriving times", "fitting", "testing", "writing") as steps:
         everything = reading.read()
@@ -132,7 +137,8 @@ def fit(
             remedy = f"use --per all with --where for one {per}, or relfit forecast{by}, which counts failures ahead"
             raise ArgumentError(what, remedy=remedy)
         of_repairs = fitting.measure == "ttr"
-        times = log.ttr(per, censor=censor) if of_repairs else log.ttf(per, censor=censor, first=reading.first)
+        how_derived: dict[str, Any] = {"first": reading.first, "zeros": "resolution"}
+        times = log.ttr(per, censor=censor) if of_repairs else log.ttf(per, censor=censor, **how_derived)
         one_each = per == "node" and log.lifetimes is not None and times.sizes.max(initial=0) < 2
         if one_each:  # units that are not repaired have one life each
             times = times.pooled()
@@ -170,8 +176,12 @@ def fit(
         _by_group(fits, all_tested, f"Fits by group (hours, {100 * level:g} % ") if details or not several else []
     )
     lines = [chosen.headline, *_observed_together(times, level, one_machine), rf.fitting.finding(fits, tested), *mixed]
+    lines += _zero_times(times)
     lines += [f"{note[:1].upper()}{note[1:]}." for note in (UNFLAGGED, FROM_BIRTH) if note in log.source.notes]
     lines += [hint_of_lives(log, per)] if fitting.measure == "ttf" and hint_of_lives(log, per) else []
+    if log.lifetimes is not None and (one_each or per == "all"):
+        lines[2:2] = [] if log.undated else [f"{yearly_failures(times, level)}."]
+        lines += _separating(log)
     lines += [_NOTHING_FITTED] if nothing and several else []
     if details:
         lines += [repr(log), repr(times), *([f"left out: {left_out}"] if left_out else []), *times.notes, *statuses, ""]
@@ -184,10 +194,14 @@ def fit(
         lines = ["", f"{text}: {100 * level:g} % {fitting.kind} intervals", *output.table(limits.head(_ROWS))]
         output.print_lines([*lines, *_more_rows(len(limits), "--json has all of them")])
     if ahead is not None:
-        title = f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number"
+        title = (
+            f"Failures ahead among units that run: {100 * level:g} % intervals of the mean and of the number; "
+            f"the stock lasts with probability {100 * level:g} %"
+        )
         shown = ahead.drop(columns="status") if (ahead["status"] == "ok").all() else ahead
-        rows = output.table(shown.head(_ROWS)) if len(ahead) else ["no unit runs"]
-        rows += _more_rows(len(ahead), "--json has all of them")
+        is_total = shown.iloc[:, 0] == _TOTAL
+        rows = output.table(shown[is_total | (shown.index < _ROWS)]) if len(ahead) else ["no unit runs"]
+        rows += _more_rows(int((~is_total).sum()), "--json has all of them")
         output.print_lines(["", title, *rows, *([f"{who[:1].upper()}{who[1:]}."] if who else [])])
     output.print_lines(output.told(out))
 
@@ -239,6 +253,40 @@ def _observed_together(times: rf.LifeData, level: float, one_machine: str) -> li
     return [observed.headline.replace("Observed", f"Observed{together}", 1)]
 
 
+def _zero_times(times: rf.LifeData) -> list[str]:
+    """Which times are zero, where these are kept or many."""
+    left_out = times.to_dict()["left_out"]
+    dropped, kept = left_out.get("zero_gaps", 0) + left_out.get("zero_repairs", 0), int(times.n_zeros.sum())
+    ended = int(times.n_failures.sum()) + dropped
+    what = "times to repair" if times.measure == "ttr" else "times to failure"
+    lines = []
+    if kept:
+        lines.append(
+            f"{kept:,} of {ended:,} {what} are zero: failures within one step of the clock. The mean and the "
+            "exponential count them; the shape of other distributions cannot be told."
+        )
+    if dropped > _MANY_ZEROS * ended:
+        lines.append(f"{dropped:,} of {ended:,} {what} are zero and left out: means and fits are those of the others.")
+    return lines
+
+
+def _separating(log: rf.FailureLog) -> list[str]:
+    """The attributes whose values clearly differ in lifetimes, which one fit of all units does not describe."""
+    p: dict[str, float] = {}
+    assert log.lifetimes is not None
+    for name in (name for name in log.attributes if name in log.lifetimes):
+        times = log.ttf(name)
+        enough = times.n_failures.sum() >= _FEWEST_FAILURES * times.n_groups
+        outcome = ((times.n_failures == 0) | (times.n_censored == 0)).all()  # a status, known after the life only
+        if enough and not outcome and 1 < times.n_groups <= _MOST_VALUES:
+            p[name] = rf.log_rank(times).p
+    clear = sorted((name for name in p if p[name] < _SEPARATES / len(p)), key=lambda name: p[name])
+    if not clear:
+        return []
+    differ = f"Lifetimes differ by {' and '.join(clear)} (log-rank test, {p_value(p[clear[-1]])})"
+    return [f"{differ}: one fit of all units misleads; --per {clear[0]} fits each {clear[0]}."]
+
+
 def _observed_by_group(observed: rf.nonparametric.ObservedTimes) -> list[str]:
     """The mean and median of each group, where there are not too many to read."""
     table = observed.to_frame()
@@ -285,13 +333,17 @@ def _failures_ahead(
     """How many of the units that run fail within times from now, by group and distribution."""
     import pandas as pd
 
-    tables = []
+    tables, totals = [], []
     for name in fits.families:
-        table = fits[name].failures_ahead(horizons, units, level=level, rng=seed).to_frame()
-        table.insert(table.columns.tolist().index("running"), "distribution", name)
-        tables.append(table)
-    every = pd.concat(tables)
-    return every[every["running"] > 0].sort_index(kind="stable").reset_index(drop=True)
+        result = fits[name].failures_ahead(horizons, units, level=level, rng=seed)
+        table, total = result.to_frame(), result.together
+        place = table.columns.get_loc("running")
+        keys = dict.fromkeys(table.columns[:place], "") | {table.columns[0]: _TOTAL}
+        for part, into in ((table, tables), (total.assign(**keys)[table.columns], totals)):
+            part.insert(place, "distribution", name)
+            into.append(part)
+    every = pd.concat([pd.concat(tables).sort_index(kind="stable"), *(part for part in totals if len(part))])
+    return every[every["running"] > 0].reset_index(drop=True)
 
 
 def _spread(fits: rf.fitting.Fits, family: str, observed: rf.nonparametric.ObservedTimes) -> list[str]:

@@ -137,8 +137,12 @@ def _window(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
 
 def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     """The open question, what the first record was taken for, and the causes."""
+    from relfit.log.units_in_service import yearly_failures
+
     question = [] if log.question is None else [f"question  {log.question[:1].upper() + log.question[1:]}"]
     lives = [] if log.lifetimes is None else [f"lifetimes {_ended(log.lifetimes)}"]
+    if lives and not log.undated:
+        lives.append(f"rate      {yearly_failures(log.ttf('all'))}")
     causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
     return [*question, *_first_record(log), *lives, *([f"causes    {_listed(causes)}"] if causes else [])]
 

@@ -25,6 +25,7 @@ from relfit.fitting.families import Family
 from relfit.log.lifedata import LifeData
 
 _VALUES = 2_000_000  # draws times lives at a time
+_NUMBERS = ("expected", "expected_low", "expected_high", "stock", "low", "high")
 
 
 class FailuresAhead(Result):
@@ -40,8 +41,13 @@ class FailuresAhead(Result):
         Units that run now.
     expected, expected_low, expected_high : ndarray of float
         Mean number of failures at the estimates, and its credible interval.
+    stock : ndarray of float
+        Parts that last with probability `level`, one per failure: the one-sided upper end of their number.
     low, high : ndarray of float
         Prediction interval of the number of failures: whole numbers.
+    together : pandas.DataFrame
+        All groups as one, one row per time, with the columns of `to_frame`; empty for a single group, where a group
+        with running units has no fit or no failure, and where groups share their hours.
     level : float
         Of both intervals.
     status : ndarray of object, shape (groups,)
@@ -56,8 +62,10 @@ class FailuresAhead(Result):
     expected: FloatArray
     expected_low: FloatArray
     expected_high: FloatArray
+    stock: FloatArray
     low: FloatArray
     high: FloatArray
+    together: pd.DataFrame
     level: float
     status: npt.NDArray[np.object_]
 
@@ -82,7 +90,7 @@ class FailuresAhead(Result):
         size = self.times.size
         frame = key_columns(self.groups.repeat(size))
         frame["running"], frame["hours"] = np.repeat(self.running, size), np.tile(self.times, len(self.groups))
-        for name in ("expected", "expected_low", "expected_high", "low", "high"):
+        for name in _NUMBERS:
             frame[name] = np.ravel(getattr(self, name))
         return frame.assign(status=np.repeat(self.status, size))
 
@@ -142,13 +150,13 @@ def failures_ahead(
     bounded = (status == "all_censored") & (fit.name == "exponential") & (fit.lives.total_time[places] > 0.0)
     rows = np.flatnonzero((status == "ok") | bounded)
     shape = (places.size, times.size)
-    expected, ends = np.full(shape, np.nan), np.full((4, *shape), np.nan)
+    expected, ends = np.full(shape, np.nan), np.full((5, *shape), np.nan)
+    together = np.full((5, times.size), np.nan)
     if rows.size:
         generator = np.random.default_rng(rng)
         running = _Running.of(fit.family, units.take(rows))
         parameters, usable = _drawn(fit, places[rows], n_draws, generator)
         status[rows[~usable]] = "few_replicates"
-        tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
         at_once = max(_VALUES // max(running.age.size, 1), 1)
         for j, ahead in enumerate(times):
             expected[rows, j] = running.by_group(
@@ -159,15 +167,25 @@ def failures_ahead(
                 chance = running.chances(parameters[first : first + at_once], ahead)
                 means.append(running.by_group(running.weight * chance))
                 failures.append(running.by_group(generator.binomial(running.weight, chance)))
-            limits = (
-                *np.quantile(np.concatenate(means), tail, axis=0),
-                *np.quantile(np.concatenate(failures), tail, axis=0, method="inverted_cdf"),
-            )
-            ends[:, rows[usable], j] = np.array(limits)[:, usable]
-    expected[bounded], ends[np.ix_([0, 2], bounded)] = np.nan, 0.0
+            mean, failed = np.concatenate(means), np.concatenate(failures)
+            ends[:, rows[usable], j] = _limits(mean, failed, level)[:, usable]
+            together[:, j] = _limits(mean.sum(axis=1), failed.sum(axis=1), level)
+    expected[bounded], ends[np.ix_([0, 3], bounded)] = np.nan, 0.0
     number = everyone.by_group(everyone.weight[None])[0].astype(np.int64)
-    mean_low, mean_high, low, high = ends
-    return FailuresAhead(units.groups, fit.name, times, number, expected, mean_low, mean_high, low, high, level, status)
+    answered = (status[number > 0] == "ok").all() and not units.shared
+    every = dict(zip(_NUMBERS, (expected[number > 0].sum(axis=0), *together), strict=True))
+    table = pd.DataFrame({"running": number.sum(), "hours": times, **every, "status": "ok"})
+    table = table if answered and (number > 0).sum() > 1 else table.iloc[:0]
+    mean_low, mean_high, stock, low, high = ends
+    numbers = (expected, mean_low, mean_high, stock, low, high)
+    return FailuresAhead(units.groups, fit.name, times, number, *numbers, table, level, status)
+
+
+def _limits(means: FloatArray, failures: FloatArray, level: float) -> FloatArray:
+    """Limits of the mean, and the upper end on one side and limits of the number of failures, over all draws."""
+    tail = np.array([0.5 - 0.5 * level, 0.5 + 0.5 * level])
+    of_number = np.quantile(failures, [level, *tail], axis=0, method="inverted_cdf")
+    return np.array([*np.quantile(means, tail, axis=0), *of_number])
 
 
 def _drawn(

@@ -97,7 +97,11 @@ def forecast(
     True
     """
     if log.lifetimes is not None and not len(log.events):
-        raise ArgumentError("this log holds lifetimes without dates: when failures came is not known")
+        remedy = Remedy(
+            "predict from the ages of those that run: rf.fit(log.ttf('all'))['weibull'].failures_ahead('90d')",
+            "relfit fit LOG --ahead 90d predicts from the ages of those that run",
+        )
+        raise ArgumentError("this log holds lifetimes of units, no failures one after another", remedy=remedy)
     level_checked(level)
     share("service", service, zero=False, one=False)
     if by not in log.events.columns or by in ("start", "end", "line", "start_cut", "end_cut"):

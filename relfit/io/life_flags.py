@@ -20,7 +20,10 @@ _RUNNING = frozenset(("running", "still running", "alive", "censored", "c", "sus
 _EITHER = "f"  # false, or failed
 _ONLY_OF_LIVES = ("obs", "event_observed", "died", "dead", "delta", "status")
 """Names of flags beside durations; in other tables they may be anything."""
-NO_FLAG = "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0)"
+NO_FLAG = (
+    "says neither that the unit failed (failed, true, 1) nor that it still runs (running, censored, false, 0); for "
+    "other words say which is a failure: --failures COLUMN=WORD"
+)
 UNFLAGGED = (
     "no column says which units still run: every duration counts as a failure; --column observed=NAME names the flag"
 )

@@ -28,7 +28,7 @@ from relfit.io.raw_lines import rows_of_lines
 from relfit.io.reader import Reader
 from relfit.io.table_columns import Columns, mapping_words
 from relfit.io.table_mapping import OF_INTERVALS, SINGLE_NAMES, TableMapping, mapping_of
-from relfit.io.unit_lives import columns_of_units, lives_of_units
+from relfit.io.unit_lives import columns_of_units, has_dates_of_service, lives_of_units
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import pair_codes
@@ -109,6 +109,16 @@ def _read(
         return _durations(columns, content, strict)
     if {"lower", "upper"}.issubset(table.header):
         raise content.error("a unit failed between lower and upper", OF_INTERVALS, line=1)
+    if has_dates_of_service(columns):
+        raise content.error(
+            "units have dates of service, and no column says which of them failed",
+            Remedy(
+                f'name the flag with observed=..., or a word, failures="status=RMA"; the columns are {names}',
+                "name the flag with --column observed=NAME, or a word of a column, --failures status=RMA; the columns "
+                f"are {names}",
+            ),
+            line=1,
+        )
     raise content.error(
         "no column is recognized as the time of a failure or as a duration",
         Remedy(
@@ -359,7 +369,9 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
         rejections.reject(entry >= length, "watched from an age that it did not reach", columns.named("entry"))
     observed = np.ones(size, dtype=bool)
     flag = "observed" if "observed" in columns else "censored"
-    if flag in columns:
+    if columns.mapping.failures is not None:
+        observed = columns.failing()
+    elif flag in columns:
         observed, is_flag = ended(columns.table, columns.names[flag], flag)
         rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
     running = None
@@ -392,7 +404,7 @@ def _durations(columns: Columns, content: Content, strict: bool) -> FailureLog:
     events = events_frame(system=[], node=[], start=nothing, line=[])
     said = (
         columns.taken,
-        *([] if flag in columns or columns.mapping.observed == "" else [UNFLAGGED]),
+        *([] if flag in columns or columns.mapping.observed == "" or columns.mapping.failures else [UNFLAGGED]),
         *columns.questions(),
         *columns.table.notes,
     )

@@ -168,16 +168,16 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
         remedy = _REMEDIES.get(first["type"].partition("_")[0], of_column)
         remedy += f"; {WINDOW}" if name == "observed" else ""
         raise ArgumentError(f"option {name!r}: {first['msg']}", path=place, remedy=remedy) from None
-    of_units = mapping.entered and (mapping.observed or mapping.censored or mapping.start)
+    of_units = mapping.entered and (mapping.observed or mapping.censored or mapping.start or mapping.failures)
     if mapping.population is None and (mapping.entered or mapping.left) and not of_units:
         raise ArgumentError(
             "entered and left are columns of a list of nodes, and there is none",
             path=place,
             remedy=Remedy(
                 "give population, a table of the nodes; in a table of units name start, the time of a failure, or "
-                "observed, a flag of failures, too",
+                "observed, a flag of failures, too, or failures",
                 "give --population, a table of the nodes; in a table of units name --column start=NAME, the time of a "
-                "failure, or --column observed=NAME, a flag of failures, too",
+                "failure, or --column observed=NAME, a flag of failures, too, or --failures COLUMN=WORD",
             ),
         )
     if mapping.time_origin is not None and mapping.time_unit is None:

@@ -55,11 +55,19 @@ def columns_of_units(columns: Columns) -> Columns | None:
         names = {field: name for field, name in names.items() if field not in ("observed", "censored")}
         names["start"] = failed_at
         return replace(columns, names=names, clocks={}).in_one_order()
+    words_of = (mapping.failures or "").partition("=")[0]
+    if words_of in table.columns:
+        names["observed"] = words_of
     if not {"observed", "censored"} & set(names):
         names |= flag_of_lives(table, names.values())
     if not mapping.entered and not ({"entered", "left"} <= set(names) and {"observed", "censored"} & set(names)):
         return None
     return replace(columns, names=names, clocks={}).in_one_order()
+
+
+def has_dates_of_service(columns: Columns) -> bool:
+    """Whether columns with usual names say when units entered and left service."""
+    return set(IN_SERVICE) <= set(guessed(columns.table.header, IN_SERVICE, ()))
 
 
 def _failed_at(columns: Columns) -> str | None:
@@ -102,20 +110,24 @@ def lives_of_units(columns: Columns, content: Content, strict: bool) -> FailureL
     good = rejections.settle(strict)
     seen = Window(entered[good].min(), max(entered[good].max(), left[good].max(skipna=True)))
     window = declared_window(columns, seen)
-    until = left.mask(left.isna() | (left > window.end), window.end)
+    # a declared window excludes its last instant, so that those that adjoin add up
+    beyond = left.isna() | (left >= window.end if window.end_known else left > window.end)
+    until = left.mask(beyond, window.end)
     since = entered.mask(entered < window.start, window.start)
-    there = (until > since) | (failed & (until == since) & (entered >= window.start))
+    there = (until > since) | (failed & ~beyond & (until == since) & (left >= window.start))
     rows = good & there.to_numpy()
-    seen_to_fail: BoolArray = failed & (left <= window.end).to_numpy()
+    seen_to_fail: BoolArray = failed & ~beyond.to_numpy()
+    age, seen_from = _hours(entered, until), _hours(entered, since)
+    at_once = (seen_from > 0.0) & (seen_from == age)  # failed at the first instant
     system = columns.category("system", columns.mapping.system_name)
     lifetimes = lifetimes_frame(
         system=system[rows],
         node=node[rows],
-        duration=_hours(entered, until)[rows],
+        duration=age[rows],
         observed=seen_to_fail[rows],
         line=rejections.lines[rows],
-        entry=_hours(entered, since)[rows],
-        running=(left.isna() | (left > window.end)).to_numpy()[rows],
+        entry=np.where(at_once, np.nextafter(age, 0.0), seen_from)[rows],
+        running=beyond.to_numpy()[rows],
         attributes=columns.attributes(rows, besides=("cause",)),
     )
     once = ~lifetimes.duplicated(["system", "node"]).to_numpy()
@@ -162,8 +174,11 @@ def _service(columns: Columns, content: Content) -> tuple[pd.Series, pd.Series, 
         remedy = Remedy(f"name it with {field}=...", f"name it with --column {field}=NAME")
         raise content.error(f"no column says {what}", remedy, line=1)
     left = columns.instants("left")
-    failed, is_flag = ended(columns.table, columns.names[flag], flag)
-    rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
+    if columns.mapping.failures is not None:
+        failed = columns.failing()
+    else:
+        failed, is_flag = ended(columns.table, columns.names[flag], flag)
+        rejections.reject(~is_flag, NO_FLAG, columns.names[flag])
     rejections.reject(failed & left.isna().to_numpy(), "failed, but no time says when", columns.names["left"])
     return entered, left, failed
 

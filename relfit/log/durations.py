@@ -11,21 +11,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from relfit.base.arrays import IntArray, Value
-from relfit.base.errors import ArgumentError
+from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.ragged import offsets_of
 from relfit.base.sealed import seal_arrays
 from relfit.base.text import count
 from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.log.lifedata import LifeData
-from relfit.log.outages import Outages, outages_of
+from relfit.log.outages import Outages, clock_step, outages_of
 from relfit.log.tables import OF_LIVES, Tables, group_codes, made_once
 
 _CHOICES = {
     "origin": ("failure", "repair"),
     "first": ("known", "always", "never"),
     "overlaps": ("merge", "ends", "keep"),
-    "zeros": ("apart", "keep"),
+    "zeros": ("apart", "keep", "resolution"),
 }
+_MANY_ZEROS = 0.05  # of the times of a group that are zero
+_COARSE = 0.05  # step of the clock relative to the mean time of a group
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -79,10 +81,19 @@ def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None)
         shared = per != "node" and per not in log.population.columns
         return replace(times, lives=replace(times.lives, shared=True)) if shared else times
     if rules.since is not None or rules.until is not None:
-        raise ArgumentError(
-            "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
-        )
+        raise uncut_lifetimes(log)
     return _given(log.lifetimes, per, rules)
+
+
+def uncut_lifetimes(log: Tables) -> ArgumentError:
+    """The error where lifetimes are to be cut in time: only a table with dates can be, when it is read."""
+    what = "this log holds complete lifetimes and cannot be cut in time"
+    if log.undated:
+        return ArgumentError(what, remedy="leave out since and until")
+    options = (
+        "leave out --since, --until and --period; --observed FROM/TO takes the part of a table of units with dates"
+    )
+    return ArgumentError(what, remedy=Remedy("read the table with window_start and window_end instead", options))
 
 
 @made_once
@@ -228,12 +239,21 @@ def _packed(
     code, observed = parts["code"].to_numpy(), parts["observed"].to_numpy()
     length = (parts["ended"] - parts["begun"]).to_numpy()
     zero = length == 0
+    coarse = np.zeros(size, np.bool_)
+    if rules.zeros == "resolution":
+        ended, zeros = (np.bincount(code[chosen], minlength=size) for chosen in (observed, zero & observed))
+        hidden = clock_step(log) * ended >= _COARSE * np.bincount(code, length, minlength=size)
+        coarse = (zeros > _MANY_ZEROS * ended) & hidden
+        if coarse.any():
+            notes = (*notes, "times of zero are kept where the step of the clock is long beside the mean time")
     counts = {
-        f"zero_{'gaps' if measure == 'ttf' else 'repairs'}": np.bincount(code[zero & observed], minlength=size),
+        f"zero_{'gaps' if measure == 'ttf' else 'repairs'}": np.bincount(
+            code[zero & observed & ~coarse[code]], minlength=size
+        ),
         "overlapping": outages.joined,
         **counts,
     }
-    keep = ~zero | (observed & (rules.zeros == "keep"))  # a censored time of no length says nothing
+    keep = ~zero | (observed & ((rules.zeros == "keep") | coarse[code]))  # a censored time of no length says nothing
     code, observed, duration = code[keep], observed[keep], length[keep] / NANOSECONDS_PER_HOUR
     entry = None
     if period:

@@ -15,7 +15,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import AbsentValueError, ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
-from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair
+from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair, uncut_lifetimes
 from relfit.log.hints_of_rows import hints
 from relfit.log.lifedata import LifeData
 from relfit.log.outages import of_whole_system
@@ -209,9 +209,7 @@ class FailureLog(Tables):
         if since is None and until is None:
             return self
         if self.lifetimes is not None:
-            raise ArgumentError(
-                "this log holds complete lifetimes and cannot be cut in time", remedy="leave out since and until"
-            )
+            raise uncut_lifetimes(self)
         first, last = self.period(since, until)
         events, whole_end = self.events, last == self.window.end
         start, end = events["start"], events["end"].fillna(events["start"])
@@ -289,8 +287,9 @@ class FailureLog(Tables):
             Whether a record that begins while the same node is down belongs to that outage (``"merge"``, ``"ends"``) or
             is a failure of its own (``"keep"``). Where most records have no end, ``"merge"`` also joins those of one
             burst, ``"ends"`` does not.
-        zeros : {"apart", "keep"}
-            Whether times of zero are only counted in ``counts``, or kept.
+        zeros : {"apart", "keep", "resolution"}
+            Whether times of zero are only counted in ``counts``, or kept; ``"resolution"`` keeps them in groups where
+            more than 5 % are zero and the clock's step is 5 % of the mean or more, as with dates only.
         since, until : str, datetime or pandas.Timestamp, optional
             Part of the observation. A time in progress at `since` is left-truncated at its age then, or of unknown age;
             one that lasted beyond `until` is censored there. In contrast to `between`, ages from before the period are

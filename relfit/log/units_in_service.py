@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from relfit.base.text import count
+from relfit.base.numeric.poisson import poisson_interval
+from relfit.base.text import count, number, percent
+from relfit.base.units import HOURS_PER_YEAR
 from relfit.log.tables import Tables, made_once, pairs, places_of_pairs
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 EVERY_ONE_RUNS = "every unit without a failure counts as running; --column running=NAME names the flag of those that do"
 
 _AS_LIVES = "A table with one row per unit (entered, left, failed) has their lives"
+_OF_DRIVES = ', made from smart_9_raw as "Ages of drives" in the documentation shows'
 _FEWEST_LEFT, _MOST_LEFT = 10, 0.9  # nodes that failed, and the share of them that left then
 _AT_ONCE = pd.Timedelta("2D")  # from a failure to the date in the list of nodes
 
@@ -42,7 +45,17 @@ def hint_of_lives(log: FailureLog, per: str) -> str:
     if not leave_at_failure(log) or (not joined and log.population["entered_known"].all()):
         return ""
     of = f"--per {per} takes all of one {per} as one machine" if joined else "ages before the window do not count"
-    return f"Units leave when they fail, and {of}. {_AS_LIVES}."
+    made = _OF_DRIVES if log.source.format == "backblaze" else ""
+    return f"Units leave when they fail, and {of}. {_AS_LIVES}{made}."
+
+
+def yearly_failures(lives: LifeData, level: float = 0.95) -> str:
+    """Failures of lives per unit-year, with their exact interval."""
+    years = max(float(lives.total_time.sum()) / HOURS_PER_YEAR, 1e-9)
+    failures = int(lives.n_failures.sum())
+    low, high = (number(float(limit) / years) for limit in poisson_interval(failures, level))
+    exact = f"{percent(level)} exact interval {low}-{high}"
+    return f"{number(failures / years)} failures per unit-year ({exact}), {failures:,} in {number(years)} unit-years"
 
 
 def running_units(log: FailureLog, lives: LifeData, per: str, first: str) -> tuple[LifeData, str]:

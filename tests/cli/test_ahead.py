@@ -44,7 +44,7 @@ def test_where_no_unit_runs_a_line_says_so(tmp_path: Path, capsys: pytest.Captur
     path = tmp_path / "all.csv"
     path.write_text("unit,hours,failed\na,5,yes\nb,9,yes\nc,12,yes\n", encoding="utf-8")
     assert main(["fit", str(path), "--unit", "hours", "--families", "weibull", "--ahead", "5d"]) == 0
-    assert capsys.readouterr().out.endswith("number\nno unit runs\n")
+    assert capsys.readouterr().out.endswith("95 %\nno unit runs\n")
     assert main(["fit", str(path), "--unit", "hours", "--measure", "ttr", "--ahead", "5d"]) == 2
     assert "--ahead has no effect here" in capsys.readouterr().err
 
@@ -106,13 +106,14 @@ def test_by_group_as_in_python(tmp_path: Path, capsys: pytest.CaptureFixture[str
     table = table.assign(runs=rng.random(300) < 0.6, make=np.where(np.arange(300) % 3, "a", "b"))
     table.to_csv(tmp_path / "lives.csv", index=False)
     words = [str(tmp_path / "lives.csv"), "--column", "running=runs", "--per", "make"]
-    rows = ahead(capsys, *words, "--level", "0.9")
+    *rows, total = ahead(capsys, *words, "--level", "0.9")
     fits = rf.fit(table, "exponential", duration="hours", observed="failed", by=["make"])["exponential"]
     still = rf.LifeData.from_frame(table[table["runs"] & ~table["failed"]], "hours", "failed", "make")
     by_hand = fits.failures_ahead("500h", still).to_frame()
     assert [row["running"] for row in rows] == by_hand["running"].tolist()
     assert [row["expected"] for row in rows] == pytest.approx(by_hand["expected"].tolist())
     assert [row["high"] for row in rows] == by_hand["high"].tolist()
+    assert total["running"] == by_hand["running"].sum()
 
 
 def test_nodes_that_left_do_not_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,3 +158,61 @@ def test_trend_of_lives_says_what_to_use(lives: tuple[str, float], capsys: pytes
     assert main(["trend", lives[0], "--unit", "hours"]) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "No answer: lives of units have ages, and no rate over time. Use relfit fit LOG --per COLUMN" in said
+
+
+def units_of(path: Path, hours: dict[str, float]) -> str:
+    """Exponential lives of 100 units of each model, of two colours in turn, watched for 1,000 hours."""
+    generator = np.random.default_rng(5)
+    rows = []
+    for model, mean in hours.items():
+        for i, life in enumerate(generator.exponential(mean, 100)):
+            rows.append(f"{model}{i},{model},{'red' if i % 2 else 'blue'},{min(life, 1000.0):.3f},{int(life < 1000.0)}")
+    path.write_text("\n".join(["unit,model,colour,hours,failed", *rows]) + "\n", encoding="utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("per", ["node", "all"])
+def test_an_attribute_that_separates_lives_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], per: str
+) -> None:
+    """One fit of models that last differently expects too many failures, and nothing said so."""
+    path = units_of(tmp_path / "fans.csv", {"A": 500.0, "B": 3000.0})
+    asked = ["fit", path, "--unit", "hours", "--families", "exponential", "--ahead", "500h"]
+    assert main([*asked, "--per", per]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "Lifetimes differ by model (log-rank test, p < 0.001): one fit of all units misleads; --per model" in said
+    assert main([*asked, "--per", "model"]) == 0
+    assert "differ" not in capsys.readouterr().out
+
+
+def test_alike_units_have_no_such_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = units_of(tmp_path / "fans.csv", {"A": 1500.0, "B": 1500.0})
+    assert main(["fit", path, "--unit", "hours", "--families", "exponential"]) == 0
+    assert "differ" not in capsys.readouterr().out
+
+
+def test_models_have_a_total_and_a_stock(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = units_of(tmp_path / "fans.csv", {"A": 500.0, "B": 3000.0})
+    asked = ["fit", path, "--unit", "hours", "--families", "exponential", "--ahead", "500h", "--per", "model"]
+    assert main([*asked, "--json"]) == 0
+    a, b, total = json.loads(capsys.readouterr().out)["ahead"]
+    assert (a["model"], b["model"], total["model"]) == ("A", "B", "total")
+    assert total["expected"] == pytest.approx(a["expected"] + b["expected"])
+    assert total["running"] == a["running"] + b["running"]
+    assert max(a["stock"], b["stock"]) < total["stock"] <= total["high"]
+    assert main(asked) == 0
+    assert "stock lasts with probability 95 %" in " ".join(capsys.readouterr().out.split())
+
+
+def test_failures_per_unit_year_of_units_with_dates(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ten units for four years, two of which failed after two: 36 unit-years; 0.242 and 7.22 by chi-square."""
+    path = tmp_path / "units.csv"
+    rows = [f"u{i},2020-01-01,{'2022-01-01' if i < 2 else ''},{int(i < 2)}" for i in range(10)]
+    path.write_text("\n".join(["unit,installed,removed,failed", *rows]) + "\n", encoding="utf-8")
+    observed = [str(path), "--observed", "2020-01-01/2024-01-01"]
+    expected = "0.0556 failures per unit-year (95 % exact interval 0.00673-0.201), 2 in 36 unit-years"
+    for command in ("info", "fit"):
+        assert main([command, *observed]) == 0
+        assert expected in " ".join(capsys.readouterr().out.split())
+    assert main(["forecast", *observed]) == 2
+    assert "relfit fit LOG --ahead 90d" in capsys.readouterr().err

@@ -112,3 +112,10 @@ def test_usual_texts_of_durations_stay() -> None:
         2.5,
         1000.0,
     ]
+
+
+def test_years_are_durations() -> None:
+    """Eight thousand seven hundred and sixty-six hours each, as in a rate per year."""
+    assert [hours(text) for text in ("1 year", "3years", "0.5y")] == [8766.0, 26298.0, 4383.0]
+    with pytest.raises(rf.ArgumentError, match=r"s, min, h, d, w, y"):
+        hours("3 months")

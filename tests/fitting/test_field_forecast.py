@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -122,3 +124,36 @@ def test_without_a_failure_there_is_an_upper_end():
     assert ahead.high[0, 0] == int(np.searchsorted(at_most, 0.975))
     assert ahead.headline.startswith("No unit failed so far: of 5 running units, at most ")
     assert fits["weibull"].failures_ahead(400.0).headline == "No prediction (all_censored)."
+
+
+def test_the_stock_is_the_upper_end_on_one_side() -> None:
+    """With a gamma posterior of shape 4 in 1,000 hours, two running units and 100 hours: P(N <= 1) is 0.884."""
+    data = rf.LifeData.from_array([100.0, 150.0, 200.0, 50.0, 250.0, 250.0], [True] * 4 + [False] * 2)
+    fit = rf.fit(data, "exponential")["exponential"]
+    at_most_one = 2.0 * (1000.0 / 1100.0) ** 4 - (1000.0 / 1200.0) ** 4
+    assert 0.88 < at_most_one < 0.89
+    ahead = fit.failures_ahead(100.0, level=0.85, n_draws=20_000)
+    assert (ahead.stock[0, 0], ahead.high[0, 0]) == (1.0, 2.0)
+    assert fit.failures_ahead(100.0, level=0.9, n_draws=20_000).stock[0, 0] == 2.0
+    assert ahead.together.empty
+
+
+def test_all_groups_together_need_less_than_the_sum_of_their_stocks() -> None:
+    """Against draws of rates and failures in plain numpy."""
+    ages = {"a": np.full(60, 1000.0), "b": np.full(40, 500.0)}
+    failed = {"a": np.arange(60) < 20, "b": np.arange(40) < 10}
+    lives = rf.LifeData.from_groups(ages, failed)
+    ahead = rf.fit(lives, "exponential")["exponential"].failures_ahead("300h", level=0.9, n_draws=20_000)
+    rng = np.random.default_rng(1)
+    number, mean = np.zeros(200_000), 0.0
+    for failures, hours, running in ((20, 60_000.0, 40), (10, 20_000.0, 30)):
+        rate = rng.gamma(failures, 1.0 / hours, number.size)
+        number += rng.binomial(running, -np.expm1(-300.0 * rate))
+        mean += running * -np.expm1(-300.0 * failures / hours)
+    row = ahead.together.iloc[0]
+    assert (row["running"], row["hours"]) == (70, 300.0)
+    assert row["expected"] == pytest.approx(mean)
+    assert row["stock"] == pytest.approx(np.quantile(number, 0.9), abs=1.0)
+    assert [row["low"], row["high"]] == pytest.approx(np.quantile(number, [0.05, 0.95]), abs=1.0)
+    assert row["stock"] < ahead.stock.sum()
+    assert rf.fit(replace(lives, shared=True), "exponential")["exponential"].failures_ahead(300.0).together.empty

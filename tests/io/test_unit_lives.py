@@ -196,3 +196,51 @@ def test_dates_in_the_future_move_no_end() -> None:
     lives = log.lifetimes
     assert lives is not None
     assert lives.set_index("node")["running"].to_dict() == {"b": True, "d": False, "e": False}
+
+
+def test_windows_that_adjoin_add_up() -> None:
+    """A failure on the day of TO belongs to the window that begins then; its unit ran until that day."""
+    table = """serial,installed,removed,failed
+a,2021-01-01,2022-06-01,1
+b,2021-01-01,2023-01-01,1
+c,2023-01-01,,0
+d,2021-06-01,2023-01-01,0
+e,2023-01-01,2023-01-01,1
+f,2021-01-01,2023-03-01,1
+"""
+    windows = [("2022-01-01", "2023-01-01"), ("2023-01-01", "2024-01-01")]
+    first, second = (read(table, window_start=start, window_end=end).lifetimes for start, end in windows)
+    assert first is not None
+    assert second is not None
+    assert first["node"].tolist() == ["a", "b", "d", "f"]
+    assert first["observed"].tolist() == [True, False, False, False]
+    assert first["running"].tolist() == [False, True, True, True]
+    assert second.loc[second["observed"], "node"].tolist() == ["b", "e", "f"]
+    assert second.set_index("node").loc["b", "duration"] == 730 * 24
+    assert read(table, window_start="2023-01-01", window_end="2024-01-01").ttf("all").n_failures.tolist() == [2]
+
+
+WORDS = TABLE.replace("failed", "status").replace(",1\n", ",RMA\n").replace(",0\n", ",active\n")
+
+
+def test_words_of_an_inventory_are_named_with_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lives, same = read(WORDS, failures="status=RMA"), read()
+    assert lives.lifetimes is not None
+    assert same.lifetimes is not None
+    pd.testing.assert_frame_equal(lives.lifetimes, same.lifetimes)
+    assert read(WORDS, failures="status=RMA", entered="installed").lifetimes is not None
+    with pytest.raises(ReadError, match=r'no column says which of them failed; .*failures="status=RMA"'):
+        read(WORDS)
+    path = tmp_path / "units.csv"
+    path.write_text(WORDS, encoding="utf-8")
+    assert main(["info", str(path), "--column", "observed=status"]) == 2
+    assert "--failures COLUMN=WORD" in capsys.readouterr().err
+    hours = "hours,status\n5,RMA\n9,active\n"
+    assert rf.read(pd.read_csv(io.StringIO(hours)), failures="status=RMA").ttf("all").n_failures.tolist() == [1]
+
+
+def test_lives_are_cut_by_the_window_of_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "units.csv"
+    path.write_text(TABLE, encoding="utf-8")
+    assert main(["fit", str(path), "--since", "2023-01-01"]) == 2
+    assert "--observed FROM/TO" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from lifelines import KaplanMeierFitter
 
 import relfit as rf
 from relfit.cli.app import main
+from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.detail_sections import jobs
 from relfit.reporting.first_screen import _limits
 from relfit.reporting.lifetime_report import lifetime_summary
@@ -142,3 +144,11 @@ def test_a_fit_by_a_column_of_units_that_leave_says_what_it_takes(
     rf.write(disks_that_leave(spares=True), tmp_path / "log.parquet")
     assert main([*words, "--per", "make"]) == 0
     assert "Units leave" not in capsys.readouterr().out
+
+
+def test_daily_drive_tables_are_told_how_to_make_lives() -> None:
+    """The sentence named a table with one row per unit and no way to one."""
+    log = disks_that_leave()
+    drives = replace(log, source=replace(log.source, format="backblaze"))
+    assert '"Ages of drives"' in hint_of_lives(drives, "make")
+    assert "Ages of drives" not in hint_of_lives(log, "make")
