@@ -26,6 +26,7 @@ from relfit.fleet.node_years import by_node_year, nodes_in_service
 from relfit.fleet.nodes_to_check import nodes_now
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates, unbounded
+from relfit.fleet.repairs_now import repairs_now
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 
@@ -218,9 +219,10 @@ class FleetModel(FleetParts, Result):
         ----------
         quantity : str
             ``mtbf``: operating hours between incidents of one place of `scope`, or, with `size` or `nodes`, of a job.
-            ``mttr``: hours until an incident of `scope` is repaired. ``mttf``: hours between incidents of any scope in
-            the system. ``reliability``: probability that a job that starts at a random time, on nodes that are up, runs
-            for `at` without interruption. ``incidents``: expected number in the time `at`, of `scope` or of all.
+            ``mttr``: hours until an incident of `scope` is repaired; for now, of those to come. ``mttf``: hours between
+            incidents of any scope in the system. ``reliability``: probability that a job that starts at a random time,
+            on nodes that are up, runs for `at` without interruption. ``incidents``: expected number in the time `at`,
+            of `scope` or of all.
             ``nodes_down``: quantile, at probability `at`, of the nodes down at a random time while the system is up.
         at : duration, array of these, or probability, optional
             Hours or text such as "24h" for ``reliability`` and ``incidents``; a probability for ``nodes_down``.
@@ -375,7 +377,10 @@ class FleetModel(FleetParts, Result):
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
-                return drawn.mean_repair(of, self, rng)
+                one = str(self.places.systems[drawn.system]) if len(self.places.systems) > 1 else None
+                since, lately = self.period.log.window.start, self.lately
+                now = None if lately is None else repairs_now(lately, since, self.label(of), one)
+                return drawn.mean_repair(of, self, now, rng)
             if quantity == "nodes_down":
                 return drawn.down_quantile(float(at), self, rng)
             # of all incidents, including those that began while the system was down
