@@ -32,9 +32,16 @@ def mean_time_ahead(
     number = np.bincount(step, minlength=steps.size).astype(np.float64)
     levels, backwards = levels_of(sums, number, steps.days), levels_of(sums[::-1], number[::-1], steps.days)
     levels, backwards = (each.steady if long_run else each.flat for each in (levels, backwards))
-    scored = max(round(_SCORED / steps.days), 1)
-    about = {"variance_of_one": max(float(logs.var()), 1e-9), "scored": scored, "back": _BACK}
-    mixture = mix(levels, sums, number, horizon / steps.width, float(number.mean()), **about)
+    mixture = mix(
+        levels,
+        sums,
+        number,
+        horizon / steps.width,
+        float(number.mean()),
+        variance_of_one=max(float(logs.var()), 1e-9),
+        scored=max(round(_SCORED / steps.days), 1),
+        back=_BACK,
+    )
     known = [1.0 / each for each in (levels.uncertain[:, 1:], backwards.uncertain[:, :0:-1])]
     smooth = (known[0] * levels.level[:, 1:] + known[1] * backwards.level[:, :0:-1]) / (known[0] + known[1])
     weight = np.bincount(mixture.predictor, mixture.weight, levels.level.shape[0])
