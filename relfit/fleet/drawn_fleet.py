@@ -10,9 +10,9 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.fleet._placements import Placements
+from relfit.fleet.current_repairs import RepairsNow
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES
-from relfit.fleet.repairs_now import RepairsNow
 
 _CELLS = 20_000_000  # draws times nodes
 KEPT = 1_000_000  # of them that are cached

@@ -18,6 +18,7 @@ from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
+from relfit.fleet.current_repairs import repairs_now
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
@@ -26,7 +27,6 @@ from relfit.fleet.node_years import by_node_year, nodes_in_service
 from relfit.fleet.nodes_to_check import nodes_now
 from relfit.fleet.now import LONG_RUN, NOW
 from relfit.fleet.rates_now import LevelRates, unbounded
-from relfit.fleet.repairs_now import repairs_now
 from relfit.system import System
 from relfit.system.checked_nodes import duration_array
 

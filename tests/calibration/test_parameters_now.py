@@ -8,7 +8,7 @@ import pytest
 import relfit as rf
 from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.parameters_now import _scaled
-from relfit.fleet.repairs_now import RepairsNow
+from relfit.fleet.current_repairs import RepairsNow
 from relfit.planning import plan_checkpoints, plan_spares
 from relfit.simulation.batch._simulate_batch import replayed_dates
 from relfit.system.jobs import Checkpoint

@@ -12,9 +12,9 @@ from relfit.fleet import FleetModel
 from relfit.fleet.calibration.failures_by_scope import FailuresByScope
 from relfit.fleet.calibration.parameter_values import Duration, Quantity
 from relfit.fleet.calibration.schema import Mtbf, Mttr, Parameters
+from relfit.fleet.current_repairs import RepairsNow, repairs_now
 from relfit.fleet.incident_scopes import SCOPES
 from relfit.fleet.rates_now import LEAST_RATE, LevelRates, limits_of_multiples
-from relfit.fleet.repairs_now import RepairsNow, repairs_now
 
 _STEP = 2  # ratio of successive job sizes
 _DRAWS = 19  # for limits that are not used
@@ -93,10 +93,11 @@ def mttr_now(mttr: Mttr, model: FleetModel) -> Mttr:
     assert model.lately is not None
     lately, since = model.lately, model.period.log.window.start
     times = {name: value for name, value in mttr if isinstance(value, Duration) and name != "split"}
+    of = {name: next((scope for scope in SCOPES if name in (scope, f"{scope}_node")), None) for name in times}
+    current = {scope: repairs_now(lately, since, scope and model.label(scope)) for scope in set(of.values())}
     update = {}
     for name, value in times.items():
-        scope = name.removesuffix("_node")
-        now = repairs_now(lately, since, model.label(scope) if scope in SCOPES else None)
+        now = current[of[name]]
         update[name] = value if now is None else _scaled(value, now, lately.horizon)
     return mttr.model_copy(update=update)
 

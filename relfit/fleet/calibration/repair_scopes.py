@@ -17,7 +17,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.rates import nodeless_outages
 from relfit.fleet.calibration.repair_times import mean_of_repairs, repairs_of_incidents
 from relfit.fleet.calibration.schema import Check
-from relfit.fleet.repairs_now import incident_repairs
+from relfit.fleet.current_repairs import incident_repairs
 from relfit.log.durations import Rules, times_to_repair
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData

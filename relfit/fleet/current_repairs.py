@@ -28,7 +28,7 @@ class RepairsNow:
 
 
 @dataclass(frozen=True, eq=False)
-class _Repairs:
+class _PastRepairs:
     """Repairs of known end: when each began (nanoseconds), its hours so far, and whether it ended."""
 
     at: IntArray
@@ -55,14 +55,14 @@ def repairs_now(
     log, found = lately.log, lately.found
     mine = np.ones(len(found.table), bool) if system is None else (found.table["system"] == system).to_numpy()
     if scope is not None:
-        own = _Repairs(*incident_repairs(log, found, scope, mine)).now(log, since, lately.horizon, _FEWEST)
+        own = _PastRepairs(*incident_repairs(log, found, scope, mine)).now(log, since, lately.horizon, _FEWEST)
         if own is not None:
             return own
     outages, step = outages_of(log if system is None else log.where(system=system)), clock_step(log)
     hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
     used = outages.failures & outages.end_known
     used[used] = timed_repairs(hours[used], step)
-    every = _Repairs(outages.start[used], hours[used], ~outages.end_cut[used]).now(log, since, lately.horizon, 2)
+    every = _PastRepairs(outages.start[used], hours[used], ~outages.end_cut[used]).now(log, since, lately.horizon, 2)
     return None if every is None else replace(every, own=scope is None)
 
 
