@@ -55,7 +55,8 @@ def fleet_model(
     at : {"now", "long run"}
         ``now``: the rates of scopes and nodes follow the complete log (between the dates of `period`, if set), weighted
         towards recent weeks, and jobs are adjusted to the share that recently ran without interruption; impact, ageing
-        and repair of incidents are those of the period, extended to the end of the log. Intervals include changes over
+        and repair of incidents are those of the period, extended to the end of the log; only ``mttr`` of `interval`
+        follows the repairs. Intervals include changes over
         `horizon`. ``long run``: the mean rates of the period.
     horizon : duration
         Time after the end of the log that results for ``now`` cover.
@@ -149,6 +150,6 @@ def _model(
     for name, scope in scopes.items():
         every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)
         rates[name] = level_rates(rates[name], every, series[name], since, hours)
-    lately = Lately(until, series, hours)
+    lately = Lately(until, series, hours, joined(until))
     multiples = None if until.question is not None else node_multiples(until, joined(until), places)
     return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)

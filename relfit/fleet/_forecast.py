@@ -152,7 +152,7 @@ class Forecast(Result):
     table : pandas.DataFrame
         One row per horizon, ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
         ``name``: ``incidents``, ``failures`` (records of the log) and ``repair_hours`` (failures times the mean repair
-        over the longest horizon), each expected and with ``_low`` and ``_high``; ``stock``, in rows of causes: parts
+        over the horizon), each expected and with ``_low`` and ``_high``; ``stock``, in rows of causes: parts
         that last for the horizon with probability `service`, one per failure; none for causes that need no part
         (software, people, unknown).
     horizons : tuple of float
@@ -346,7 +346,7 @@ class _System:
         def parted(code: IntArray, number: int) -> tuple[FloatArray, FloatArray]:
             return ahead.incidents_per_record(code, number), ahead.longer(code, number)
 
-        mean_repair, seed = ahead.mean_repair(longest), int(rng.integers(2**62))
+        seed = int(rng.integers(2**62))
         of_causes = parted(ahead.causes[1], len(ahead.causes[0]))
         racked = bool(ahead.racks[0]) and ahead.joined.group != by
         if racked:
@@ -355,7 +355,7 @@ class _System:
         one = cls(name, ahead, [], [], [], horizons[-1])
         for hours in horizons:  # random numbers of a horizon are the same with and without others
             stream = np.random.default_rng([seed, round(hours * 3600.0)])
-            future = ahead.futures(hours, mean_repair, size, stream)
+            future = ahead.futures(hours, size, stream)
             causes = ahead.of_causes(hours, size, future[1].expected, stream)
             one.whole.append(future)
             one.causes.append(with_repairs(future, causes, *of_causes))

@@ -10,6 +10,7 @@ from scipy import special
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.fleet._placements import Placements
+from relfit.fleet.current_repairs import RepairsNow
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES
 
@@ -107,17 +108,21 @@ class DrawnFleet:
         of_racks, of_groups = np.multiply.outer(job.racks, rack), np.multiply.outer(job.groups, group)
         return np.asarray(job.where.sums(self.node) + of_racks + of_groups + system)
 
-    def mean_repair(self, of: str, model: FleetParts, rng: Seed) -> FloatArray:
-        """Mean time to repair in each draw, hours: a bootstrap of total repair time over completed repairs."""
+    def mean_repair(self, of: str, model: FleetParts, now: RepairsNow | None, rng: Seed) -> FloatArray:
+        """Mean time to repair in each draw, hours: a bootstrap of total repair time over completed repairs, times the
+        factor of `now`, log-normal.
+        """
         lives = model.by_scope[of].repairs.take(np.array([self.system]))
         if not lives.n_failures.sum():
             return np.full(self.rate.shape[1], np.nan)
+        factor, variance = (1.0, 0.0) if now is None else (now.factor, now.variance)
         if self.central:
-            return np.asarray(lives.total_time / lives.n_failures)
-        size = (self.rate.shape[1], lives.durations.size)
-        picked = np.random.default_rng(rng).integers(lives.durations.size, size=size)
+            return np.asarray(lives.total_time / lives.n_failures * factor)
+        size, generator = (self.rate.shape[1], lives.durations.size), np.random.default_rng(rng)
+        picked = generator.integers(lives.durations.size, size=size)
+        factors = factor * np.exp(np.sqrt(np.log1p(variance)) * generator.standard_normal(size[0]))
         with np.errstate(divide="ignore"):
-            return np.asarray(lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
+            return np.asarray(factors * lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
 
     def down_quantile(self, p: float, model: FleetParts, rng: Seed) -> FloatArray:
         """Quantile `p` of the number of nodes down at a random time, in each draw."""

@@ -18,6 +18,7 @@ from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
+from relfit.fleet.current_repairs import repairs_now
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
@@ -218,9 +219,10 @@ class FleetModel(FleetParts, Result):
         ----------
         quantity : str
             ``mtbf``: operating hours between incidents of one place of `scope`, or, with `size` or `nodes`, of a job.
-            ``mttr``: hours until an incident of `scope` is repaired. ``mttf``: hours between incidents of any scope in
-            the system. ``reliability``: probability that a job that starts at a random time, on nodes that are up, runs
-            for `at` without interruption. ``incidents``: expected number in the time `at`, of `scope` or of all.
+            ``mttr``: hours until an incident of `scope` is repaired; for now, of those to come. ``mttf``: hours between
+            incidents of any scope in the system. ``reliability``: probability that a job that starts at a random time,
+            on nodes that are up, runs for `at` without interruption. ``incidents``: expected number in the time `at`,
+            of `scope` or of all.
             ``nodes_down``: quantile, at probability `at`, of the nodes down at a random time while the system is up.
         at : duration, array of these, or probability, optional
             Hours or text such as "24h" for ``reliability`` and ``incidents``; a probability for ``nodes_down``.
@@ -375,7 +377,10 @@ class FleetModel(FleetParts, Result):
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
-                return drawn.mean_repair(of, self, rng)
+                one = str(self.places.systems[drawn.system]) if len(self.places.systems) > 1 else None
+                since, lately = self.period.log.window.start, self.lately
+                now = None if lately is None else repairs_now(lately, since, self.label(of), one)
+                return drawn.mean_repair(of, self, now, rng)
             if quantity == "nodes_down":
                 return drawn.down_quantile(float(at), self, rng)
             # of all incidents, including those that began while the system was down

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from relfit.analyses.screening import Incidents
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.units import HOURS_PER_WEEK, NANOSECONDS_PER_HOUR
@@ -169,6 +170,7 @@ class Lately:
     log: FailureLog
     series: dict[str, dict[int, ScopeSeries]]  # incidents by scope (``any`` for all of them) and system
     horizon: float  # hours ahead that are predicted
+    found: Incidents  # of the log
     _numbers: dict[str, tuple[IntArray, IntArray]] = field(default_factory=dict, init=False)
     _shares: dict[tuple[str, int, float, str], tuple[FloatArray, FloatArray]] = field(default_factory=dict, init=False)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.analyses.screening import Incidents
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
@@ -17,7 +18,6 @@ from relfit.fleet.prediction import (
     Prediction,
     RelativeRates,
     TimeSteps,
-    body_of,
     cumulative,
     levels_of,
     mean_time_ahead,
@@ -32,6 +32,7 @@ _QUANTITIES = ("incidents", "failures", "repair_hours")
 _PARTS = 120  # steps behind the shares of racks and causes, at most
 _STEP = 240.0  # hours, at least
 _ROUNDING = 1e-9
+_RARE, _CLASSES = 1e-5, 400  # tail of the records, and classes of their number, behind quantiles of hours
 _SEVERAL = 2.0  # nodes that an incident of a cause hits on average, from which its incidents are predicted
 _UNEQUAL = 0.5  # standard deviation of these numbers over their mean, up to which this is so
 _LEAST_FACTOR = 0.5  # of a cause's expected value, for its distribution to be scaled
@@ -129,19 +130,13 @@ class SystemAhead:
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
         return hours, events["end"].notna().to_numpy() & (hours > 0.0)
 
-    @cached_property
-    def repair_hours(self) -> FloatArray:
-        """Hours of repair (`body_of`) by the step in which they began, in units of mean square over mean."""
-        at, hours, _ = self.repairs
-        body = body_of(hours)
-        unit = float((body**2).mean() / body.mean()) if hours.size else 1.0
-        return self.steps.counts(at, weight=body)[0] / unit
-
-    def mean_repair(self, hours: float) -> float:
-        """Mean hours of the repairs that begin in the next `hours`; 0 if no repair is seen to end."""
+    def mean_repair(self, hours: float) -> tuple[float, float, float]:
+        """Mean hours of the repairs that begin in the next `hours`, its relative variance, and that of one repair; 0 if
+        none is seen to end.
+        """
         if not self.repairs[2].any():
-            return 0.0
-        return mean_time_ahead(self.steps, *self.repairs, hours, long_run=self.long_run)[0]
+            return 0.0, 0.0, 0.0
+        return mean_time_ahead(self.steps, *self.repairs, hours, long_run=self.long_run)
 
     # ---------------------------------------------------------------- parts
 
@@ -236,36 +231,50 @@ class SystemAhead:
         each = np.bincount(nodes[nodes >= 0], minlength=len(self.racks[0])).astype(np.float64)
         return np.append(each, each.sum())
 
-    def futures(self, hours: float, mean_repair: float, size: int, rng: np.random.Generator) -> Future:
+    def futures(self, hours: float, size: int, rng: np.random.Generator) -> Future:
         """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.
 
-        Hours are expected to be records times `mean_repair`, and scatter as past sums and the longest repairs.
+        Hours are records times their mean repair, log-normal.
         """
-        series = (self.incidents, self.records, self.repair_hours)
-        mixtures = [self.mixture(value, hours) for value in series]
+        mixtures = [self.mixture(value, hours) for value in (self.incidents, self.records)]
         order = rng.permutation(size)
         drawn = [np.sort(mixture.draw(size, rng))[order] for mixture in mixtures]
         drawn[0] = np.minimum(drawn[0], drawn[1])
-        incidents, records, sums = mixtures
-        lasting, past = records.expected * mean_repair, self.repairs[1]
-        beyond = past - body_of(past)
-        share = float(beyond.sum() / past.sum()) if past.size else 0.0
-        unit = (1.0 - share) * lasting / sums.expected
-        hours_drawn = (drawn[2] + rng.random(size) - 0.5).clip(0.0) * unit
-        repairs = Coming(lasting, hours_drawn, lambda p: sums.even_quantile(p) * unit)
-        if share > 0.0:
-            more = _longest_repairs(beyond[beyond > 0.0] / past.mean() * mean_repair, past.size, drawn[1], rng)
-            repairs = Coming(lasting, hours_drawn + more)
+        incidents, records = mixtures
+        mean, *spread = self.mean_repair(hours)
+        variance = _log_variance(drawn[1], *spread)
+        each = mean * np.exp(np.sqrt(variance) * rng.standard_normal(size) - 0.5 * variance)
+        quantile = _quantile_of_hours(records, mean, *spread)
+        repairs = Coming(records.expected * mean, drawn[1] * each, quantile)
         expected = min(incidents.expected, records.expected)
         fewer = Coming(expected, drawn[0], lambda p: min(incidents.quantile(p), records.quantile(p)))
         return fewer, Coming(records.expected, drawn[1], records.quantile), repairs
 
 
-def _longest_repairs(beyond: FloatArray, size: int, records: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """Random hours beyond `body_of` of the longest of `records` repairs: a Poisson number of them, a gamma sum."""
-    mean = float(beyond.mean())
-    relative = max(float(beyond.var()) / mean**2, 1e-6)
-    return rng.gamma(rng.poisson(records * beyond.size / size) / relative) * relative * mean
+def _log_variance(number: FloatArray, spread: float, of_one: float) -> FloatArray:
+    """Variance of the logarithm of the mean of so many repairs, from that of the mean ahead and of one repair."""
+    return np.asarray(np.log1p(spread + of_one / np.maximum(number, 1.0)))
+
+
+def _quantile_of_hours(records: Prediction, mean: float, spread: float, of_one: float) -> Callable[[float], float]:
+    """Quantiles of hours of repair: of a log-normal mean times records, these in some hundred classes."""
+    edges = np.unique(np.round(np.linspace(-1.0, records.quantile(1.0 - _RARE), _CLASSES)))
+    weight = np.diff(records.cdf(edges))
+    number = 0.5 * (edges[1:] + edges[:-1] + 1.0)
+    variance = _log_variance(number, spread, of_one)
+    logs = np.log(np.maximum(number, 1e-300) * max(mean, 1e-300)) - 0.5 * variance
+
+    def quantile(p: float) -> float:
+        if not mean > 0.0 or p <= weight[number <= 0.0].sum() / weight.sum():
+            return 0.0
+        low, high = logs[number > 0.0].min() - 40.0, logs.max() + 40.0
+        for _ in range(60):
+            middle = 0.5 * (low + high)
+            below = special.ndtr((middle - logs) / np.sqrt(np.maximum(variance, 1e-12))) @ weight / weight.sum()
+            low, high = (middle, high) if below < p else (low, middle)
+        return float(np.exp(high))
+
+    return quantile
 
 
 def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:

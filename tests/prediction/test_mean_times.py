@@ -20,19 +20,19 @@ def _repairs(seed: int = 1, slower: float = 1.0, last: int = 150) -> tuple[np.nd
     return days, 4.0 * np.exp(1.3 * rng.standard_normal(days.size)) * np.where(days > DAYS - last, slower, 1.0)
 
 
-def _ahead(days: np.ndarray, hours: np.ndarray, open_: int | None = None) -> tuple[float, float]:
+def _ahead(days: np.ndarray, hours: np.ndarray, open_: int | None = None) -> tuple[float, float, float]:
     at = STEPS.edges[0] + (days * 86_400e9).astype(np.int64)
     return mean_time_ahead(STEPS, at, hours, np.arange(hours.size) != (-1 if open_ is None else open_), 2160.0)
 
 
 def test_one_outage_without_an_end_does_not_make_the_mean_of_all() -> None:
     days, hours = _repairs()
-    usual, spread = _ahead(days, hours)
+    usual, spread, _ = _ahead(days, hours)
     assert usual == pytest.approx(hours.mean(), rel=0.1)
     assert np.sqrt(spread) < 0.2
     row = int(np.searchsorted(days, DAYS - 100.0))
     longer = np.where(np.arange(hours.size) == row, 2400.0, hours)
-    mean, wider = _ahead(days, longer, row)
+    mean, wider, _ = _ahead(days, longer, row)
     assert mean == pytest.approx(usual * longer.sum() / hours.sum(), rel=0.05)  # 14 % more hours in the log
     assert np.sqrt(wider) < 0.65  # by chance: 270 repairs ahead, of which one in 1,500 is as long
 
@@ -40,6 +40,29 @@ def test_one_outage_without_an_end_does_not_make_the_mean_of_all() -> None:
 def test_repairs_that_doubled_are_followed() -> None:
     days, hours = _repairs(slower=2.0)
     assert _ahead(days, hours)[0] == pytest.approx(hours[days > DAYS - 150].mean(), rel=0.15)
+
+
+@pytest.mark.parametrize(("sigma", "last", "least"), [(1.0, 30, 0.85), (1.0, 60, 0.9), (1.5, 60, 0.8)])
+def test_a_clear_change_is_followed_within_a_month_or_two(sigma: float, last: int, least: float) -> None:
+    """Two lognormal repairs a day, 2.5 times as long lately: the estimate was 0.6, 0.8 and 0.7 of the truth."""
+    ratios, inside = [], []
+    for seed in range(15):
+        rng = np.random.default_rng(seed)
+        days = np.sort(rng.uniform(0.0, DAYS, 2 * DAYS))
+        hours = 3.0 * np.exp(sigma * rng.standard_normal(days.size)) * np.where(days > DAYS - last, 2.5, 1.0)
+        mean, spread, _ = _ahead(days, hours)
+        ratios.append(mean / (7.5 * np.exp(sigma**2 / 2.0)))
+        inside.append(abs(np.log(ratios[-1])) < 1.96 * np.sqrt(np.log1p(spread)))
+    assert least < np.mean(ratios) < 1.2
+    assert sum(inside) >= 14
+
+
+def test_steady_repairs_have_a_narrow_interval() -> None:
+    for seed in range(10):
+        days, hours = _repairs(seed)
+        mean, spread, _ = _ahead(days, hours)
+        truth = 4.0 * np.exp(1.3**2 / 2.0)
+        assert abs(np.log(mean / truth)) < 1.96 * np.sqrt(np.log1p(spread)) < np.log(1.5)
 
 
 def _log(seed: int, lost: float = 0.01) -> tuple[rf.FailureLog, float]:
@@ -76,5 +99,5 @@ def test_durations_that_are_all_alike_stay_so_over_any_horizon(horizon: float, l
     steps = TimeSteps.of(pd.Timestamp("2023-01-01"), pd.Timestamp("2024-02-05"))
     hours = np.full(400, 3.0)
     ended = np.ones(400, bool)
-    mean, _ = mean_time_ahead(steps, steps.edges[:400], hours, ended, horizon, long_run=long_run)
+    mean, *_ = mean_time_ahead(steps, steps.edges[:400], hours, ended, horizon, long_run=long_run)
     assert mean == pytest.approx(3.0, abs=1e-4)  # half an event of the prior

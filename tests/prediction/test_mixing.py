@@ -111,17 +111,6 @@ def test_a_level_that_is_some_times_as_high(factor):
     np.testing.assert_allclose(one.cdf(np.arange(40.0)), truth.cdf(np.arange(40)), rtol=1e-9)
 
 
-def test_quantiles_of_counts_that_are_spread_evenly():
-    one = counts([7.0], [7.0])  # Poisson
-    at = np.array([2.2, 5.0, 9.5, 13.1])
-    step = np.floor(at + 0.5)
-    for x, p in zip(
-        at, stats.poisson.cdf(step - 1, 7.0) + (at + 0.5 - step) * stats.poisson.pmf(step, 7.0), strict=True
-    ):
-        assert one.even_quantile(p) == pytest.approx(x, abs=1e-3)
-    assert one.even_quantile(1e-5) == 0.0
-
-
 def test_shares_stay_between_nothing_and_all():
     one = Prediction(np.ones(1), np.array([0.1]), np.array([0.04]), np.array([0.01]), True, np.zeros(1, int))
     assert one.quantile(0.01) == pytest.approx(0.0, abs=1e-9)

@@ -7,7 +7,6 @@ import pandas as pd
 
 from relfit.fleet.prediction import (
     TimeSteps,
-    body_of,
     cumulative,
     distribution_of_counts,
     levels_of,
@@ -21,10 +20,6 @@ from relfit.fleet.prediction import (
 def test_every_level_of_a_steady_series_is_its_rate() -> None:
     levels = levels_of(np.full(400, 3.0), np.ones(400))
     assert levels.level[:, -1].round(2).tolist() == [3.0] * 11
-
-
-def test_the_body_of_repairs_leaves_out_what_one_in_fifty_exceeds() -> None:
-    assert float(body_of(np.append(np.full(99, 2.0), 700.0)).max()) == 2.0
 
 
 def test_repairs_that_became_longer() -> None:

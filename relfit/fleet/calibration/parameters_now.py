@@ -8,16 +8,13 @@ import numpy as np
 from scipy import special
 
 from relfit.base.text import duration, number
-from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.fleet import FleetModel
 from relfit.fleet.calibration.failures_by_scope import FailuresByScope
 from relfit.fleet.calibration.parameter_values import Duration, Quantity
 from relfit.fleet.calibration.schema import Mtbf, Mttr, Parameters
+from relfit.fleet.current_repairs import RepairsNow, repairs_now
 from relfit.fleet.incident_scopes import SCOPES
-from relfit.fleet.prediction import TimeSteps, mean_time_ahead
 from relfit.fleet.rates_now import LEAST_RATE, LevelRates, limits_of_multiples
-from relfit.log.failurelog import FailureLog
-from relfit.log.outages import clock_step, outages_of, timed_repairs
 
 _STEP = 2  # ratio of successive job sizes
 _DRAWS = 19  # for limits that are not used
@@ -28,7 +25,7 @@ def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> P
     assert model.lately is not None
     update: dict[str, Any] = {"mtbf": mtbf_now(parameters.mtbf, model, level)}
     if any(isinstance(value, Duration) for _, value in parameters.mttr):
-        update["mttr"] = mttr_now(parameters.mttr, model.lately.log, model.period.log, model.lately.horizon)
+        update["mttr"] = mttr_now(parameters.mttr, model)
     now = parameters.model_copy(update=update)
     if model.question is not None or len(model.places.systems) != 1 or "mtbf.node" not in now.values():
         return now
@@ -91,26 +88,23 @@ def _of_rate(rate: float, variance: float, level: float, events: int | None, met
     return Duration(value=1.0 / rate, low=1.0 / (rate * high), high=1.0 / (rate * low), **about)
 
 
-def mttr_now(mttr: Mttr, log: FailureLog, part: FailureLog, horizon: float) -> Mttr:
-    """Mean times to repair of a part of a log, scaled to the current ones; intervals of the mean over the horizon."""
-    outages = outages_of(log)
-    hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
-    used = outages.failures & outages.end_known
-    used[used] = timed_repairs(hours[used], clock_step(log))
-    then, ended = used & (outages.start >= part.window.start.as_unit("ns").value), ~outages.end_cut
-    number = int((then & ended).sum())
-    if number < 2 or not hours[then].sum() > 0.0:
-        return mttr
-    steps = TimeSteps.of(log.window.start, log.window.end)
-    mean, spread = mean_time_ahead(steps, outages.start[used], hours[used], ended[used], horizon)
-    factor = mean * number / float(hours[then].sum())
+def mttr_now(mttr: Mttr, model: FleetModel) -> Mttr:
+    """Mean times to repair of the period, scaled to the current ones; intervals of the mean over the horizon."""
+    assert model.lately is not None
+    lately, since = model.lately, model.period.log.window.start
     times = {name: value for name, value in mttr if isinstance(value, Duration) and name != "split"}
-    now = {name: _scaled(value, factor, spread, duration(horizon)) for name, value in times.items()}
-    return mttr.model_copy(update=now)
+    of = {name: next((scope for scope in SCOPES if name in (scope, f"{scope}_node")), None) for name in times}
+    current = {scope: repairs_now(lately, since, scope and model.label(scope)) for scope in set(of.values())}
+    update = {}
+    for name, value in times.items():
+        now = current[of[name]]
+        update[name] = value if now is None else _scaled(value, now, lately.horizon)
+    return mttr.model_copy(update=update)
 
 
-def _scaled(value: Duration, factor: float, variance: float, span: str) -> Quantity:
-    """A mean time multiplied by a factor with this relative variance, for repairs of some time ahead."""
+def _scaled(value: Duration, now: RepairsNow, horizon: float) -> Quantity:
+    """A mean time multiplied by the factor of now with its relative variance, for repairs of some time ahead."""
+    factor, variance = now.factor, now.variance
     if value.value is None:
         return value
     low, high, wider, distribution = value.low, value.high, "", None
@@ -121,6 +115,7 @@ def _scaled(value: Duration, factor: float, variance: float, span: str) -> Quant
         wide = [float(np.exp(np.sqrt(end**2 + z**2 * np.log1p(max(variance, 0.0))))) for end in ends]
         low, high = value.value * factor / wide[0], value.value * factor * wide[1]
         wider = f", uncertain by a factor of {number(float(np.exp(z * np.sqrt(np.log1p(max(variance, 0.0))))), 2)}"
-    method = f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {span}{wider}"
+    method = f"{value.method or 'mean of repairs'}; times {number(factor)} for the next {duration(horizon)}{wider}"
+    method += "" if now.own else "; as all repairs, its own are few"
     about = {"level": value.level, "events": value.events, "distribution": distribution, "method": method}
     return Duration(value=value.value * factor, low=low, high=high, **about)

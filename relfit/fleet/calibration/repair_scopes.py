@@ -17,6 +17,7 @@ from relfit.fleet.calibration.parameter_values import Duration
 from relfit.fleet.calibration.rates import nodeless_outages
 from relfit.fleet.calibration.repair_times import mean_of_repairs, repairs_of_incidents
 from relfit.fleet.calibration.schema import Check
+from relfit.fleet.current_repairs import incident_repairs
 from relfit.log.durations import Rules, times_to_repair
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
@@ -61,16 +62,10 @@ def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dic
 
     Incidents of unknown end, or of zero length, are left out; those in progress at the end are censored.
     """
-    table = incidents.table
-    scope, length = table["scope"].astype(str).to_numpy(dtype=object), table["duration"].to_numpy(dtype=np.float64)
-    cut = log.events["end_cut"].to_numpy(dtype=bool) & (incidents.incident >= 0)
-    going = np.bincount(incidents.incident[cut], minlength=len(table)) > 0
     means: dict[str, Duration] = {}
-    step = clock_step(log)
     for name, value in (("node", "node"), ("rack", incidents.group), ("group", "group"), ("system", "system")):
-        mine = (scope == value) & (length >= 0.0)
-        mine[mine] = timed_repairs(length[mine], step)
-        mean = mean_of_repairs(LifeData.from_array(length[mine], ~going[mine], measure="ttr"), level)[0]
+        _, hours, ended = incident_repairs(log, incidents, str(value))
+        mean = mean_of_repairs(LifeData.from_array(hours, ended, measure="ttr"), level)[0]
         if mean is not None:
             means[name] = mean
     return means

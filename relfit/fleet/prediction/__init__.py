@@ -6,7 +6,7 @@ here depends on fleets or jobs.
 """
 
 from relfit.fleet.prediction.discounted_levels import HALF_LIVES, DiscountedLevels, levels_of
-from relfit.fleet.prediction.mean_times import body_of, mean_time_ahead
+from relfit.fleet.prediction.mean_times import mean_time_ahead
 from relfit.fleet.prediction.mixing import Prediction, cumulative, distribution_of_counts, mix
 from relfit.fleet.prediction.rates_of_parts import RelativeRates, relative_rates
 from relfit.fleet.prediction.steps import TimeSteps
@@ -19,7 +19,6 @@ __all__ = [
     "Prediction",
     "RelativeRates",
     "TimeSteps",
-    "body_of",
     "cumulative",
     "distribution_of_counts",
     "levels_of",

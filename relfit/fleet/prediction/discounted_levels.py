@@ -40,6 +40,11 @@ class DiscountedLevels:
         row = [len(HALF_LIVES) - 1]
         return DiscountedLevels(*(each[row] for each in vars(self).values()))
 
+    @property
+    def flat(self) -> DiscountedLevels:
+        """The levels without a slope."""
+        return DiscountedLevels(*(each[:-1] for each in vars(self).values()))
+
     def over(self, at: IntArray, steps: float) -> FloatArray:
         """Mean level over `steps` steps from each origin on, shape (predictors, origins)."""
         gone = 1.0 + np.expm1(-steps / self.within) * self.within / steps

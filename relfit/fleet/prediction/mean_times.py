@@ -1,6 +1,7 @@
 """The mean duration of repairs that begin over a horizon, predicted from past ones.
 
-A few very long repairs make most of the scatter of sums: what they take beyond `body_of` stays a constant share.
+Durations are taken to change all by one factor, and its logarithm is followed: in a mean of hours a few very long
+repairs hide a change.
 """
 
 from __future__ import annotations
@@ -12,34 +13,43 @@ from relfit.fleet.prediction.discounted_levels import levels_of
 from relfit.fleet.prediction.mixing import mix
 from relfit.fleet.prediction.steps import TimeSteps
 
-_BEYOND = 0.02  # share of repairs that last longer than what is followed
-
-
-def body_of(hours: FloatArray) -> FloatArray:
-    """The hours of each repair up to those that one in fifty exceeds."""
-    return np.minimum(hours, np.quantile(hours, 1.0 - _BEYOND, method="lower")) if hours.size else hours
+_ABOVE = 10.0  # added to logarithms less their mean: levels are above zero
+_SCORED, _BACK = 2, 0.1  # days between two scored predictions; share of the weights that returns in a horizon
 
 
 def mean_time_ahead(
     steps: TimeSteps, at: IntArray, hours: FloatArray, ended: BoolArray, horizon: float, *, long_run: bool = False
-) -> tuple[float, float]:
-    """Predicted mean of the durations that begin over a horizon, hours, and its relative variance; all hours over those
-    ended.
+) -> tuple[float, float, float]:
+    """Predicted mean of the durations that begin over a horizon, hours (all hours over those ended), its relative
+    variance without that by chance of their number, and the relative variance of one duration.
 
     Past durations began `at` (nanoseconds) and lasted some `hours` so far; one at least has `ended`. In the `long_run`
     the mean is taken as constant.
     """
-    body = body_of(hours)
-    unit = float((body**2).mean() / body.mean())
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
-    sums = np.bincount(step, body / unit, steps.size).astype(np.float64)
-    number = np.bincount(step, ended, steps.size).astype(np.float64)
-    expected = float(number[number > 0.0].mean())  # on a day with repairs
-    levels = levels_of(sums, number, steps.days)
-    mixture = mix(levels.steady if long_run else levels, sums, number, horizon / steps.width, expected)
-    ahead = expected * horizon / steps.width
-    mean = mixture.expected * unit / ahead * float(hours.sum() / body.sum())
-    of_number = float(body.mean()) / unit  # variance of the sum that is due to the number of repairs
-    beyond = float(hours.var() / hours.mean() ** 2 - body.var() / body.mean() ** 2)  # by chance, of the longest repairs
-    spread = mixture.variance_of_rate(of_number) / mixture.expected**2
-    return mean, spread + beyond * (1.0 / ahead + 1.0 / hours.size)
+    logs = np.log(hours)
+    sums = np.bincount(step, _ABOVE + logs - logs.mean(), steps.size).astype(np.float64)
+    number = np.bincount(step, minlength=steps.size).astype(np.float64)
+    levels, backwards = levels_of(sums, number, steps.days), levels_of(sums[::-1], number[::-1], steps.days)
+    levels, backwards = (each.steady if long_run else each.flat for each in (levels, backwards))
+    mixture = mix(
+        levels,
+        sums,
+        number,
+        horizon / steps.width,
+        float(number.mean()),
+        variance_of_one=max(float(logs.var()), 1e-9),
+        scored=max(round(_SCORED / steps.days), 1),
+        back=_BACK,
+    )
+    known = [1.0 / each for each in (levels.uncertain[:, 1:], backwards.uncertain[:, :0:-1])]
+    smooth = (known[0] * levels.level[:, 1:] + known[1] * backwards.level[:, :0:-1]) / (known[0] + known[1])
+    weight = np.bincount(mixture.predictor, mixture.weight, levels.level.shape[0])
+    factor = np.exp((weight @ smooth)[step] - mixture.expected)  # of each duration, relative to those ahead
+    mean = float(hours.sum()) / float(ended.sum()) / (1.0 if long_run else float(factor.mean()))
+    alike = hours / factor
+    of_one = float(alike.var() / alike.mean() ** 2)
+    ahead = max(float(number.mean()) * horizon / steps.width, 1.0)
+    chance = float(logs.var()) / ahead / mixture.expected
+    beyond = max(of_one - float(logs.var()), 0.0) / hours.size  # of the mean of the past, beyond that of logarithms
+    return mean, mixture.variance_of_rate(chance) + beyond, of_one

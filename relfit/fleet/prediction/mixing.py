@@ -1,4 +1,4 @@
-"""Predictors weighted by their past predictions, and mixed, for counts and for shares.
+"""Predictors weighted by their past predictions, and mixed, for counts, shares and means.
 
 Each predictor has a level and a variance around it: scatter of one of several sizes, uncertainty and movement of the
 level. Its score is the log density of the outcome in the next ten days and over the horizon. A small share of the
@@ -92,12 +92,6 @@ class Prediction:
             low, high = (middle, high) if below(middle) else (low, middle)
         return high
 
-    def even_quantile(self, p: float) -> float:
-        """The quantile where each count is spread evenly from half below it to half above, not below zero."""
-        value = self.quantile(p)
-        below, until = self.cdf(np.array([value - 1.0, value])).tolist()
-        return max(value - 0.5 + (p - below) / max(until - below, 1e-300), 0.0)
-
     def times(self, factor: float) -> Prediction:
         """Prediction of a count whose level is `factor` times as high, with the same scatter relative to it."""
         return self.of_sizes(factor, factor)
@@ -190,12 +184,18 @@ def mix(
     *,
     shares: bool = False,
     trials: float = 10.0,
+    variance_of_one: float | None = None,
+    scored: int = _SCORED,
+    back: float = _BACK,
 ) -> Prediction:
     """Prediction of a series over a `horizon` of steps, for some units `ahead`, by predictors weighted by their past.
 
     `value` are counts, or numbers out of `exposure` whose share is predicted (`shares`): it scatters no less than that
-    of `trials` independent ones per step.
+    of `trials` independent ones per step. With `variance_of_one` they are sums of `exposure` values above zero that
+    have this variance, and their mean is predicted. Predictions are `scored` some steps apart; a share `back` of the
+    weights returns in a horizon.
     """
+    typical = float(exposure[exposure > 0.0].mean())
     scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
     if shares:
         scatter = scatter[scatter * trials >= 1.0 - 1e-9]
@@ -206,25 +206,29 @@ def mix(
     def moments(at: IntArray, steps: float, units: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Mean, variance and the level's part of it, shape (components, origins), at origins over some steps."""
         level = np.clip(levels.over(at, steps), 1e-12, 1.0 if shares else np.inf)[predictor]
+        uncertain = levels.uncertain[:, at][predictor] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
+        if variance_of_one is not None:
+            of_one = phi[:, None] * variance_of_one
+            return level, of_one * (uncertain / typical + 1.0 / (units * steps)), of_one * uncertain / typical
         of_step = np.minimum(level, 1.0 - 1e-9) * (1.0 - np.minimum(level, 1.0 - 1e-9)) if shares else level * units
         each = phi[:, None] * of_step  # variance of one step
-        uncertain = levels.uncertain[:, at][predictor] + (kappa * levels.wander[predictor])[:, None] * steps / 3.0
         if shares:
             return level, np.maximum(each * (uncertain + 1.0 / steps), 1e-12), each * uncertain
         return level * units * steps, each * steps * (1.0 + steps * uncertain), each * steps**2 * uncertain
 
     cumulated = np.cumsum(np.append(0.0, value)), np.cumsum(np.append(0.0, exposure))
     ends, gains = [], []
-    for steps, share in ((_SCORED, 1.0), (max(round(horizon), 1), _SCORED / max(horizon, _SCORED))):
-        at = np.arange(min(_BEGIN, value.size), value.size - steps + 1, min(_SCORED, steps))
+    for steps, share in ((scored, 1.0), (max(round(horizon), 1), scored / max(horizon, scored))):
+        at = np.arange(min(_BEGIN, value.size), value.size - steps + 1, min(scored, steps))
         seen, units = (sums[at + steps] - sums[at] for sums in cumulated)
         at, seen, units = (each[units > 0.0] for each in (at, seen, units))
         mean, variance, _ = moments(at, float(steps), units / steps)
-        density = _log_normal(seen / units, mean, variance) if shares else log_negative_binomial(seen, mean, variance)
+        normal = shares or variance_of_one is not None
+        density = _log_normal(seen / units, mean, variance) if normal else log_negative_binomial(seen, mean, variance)
         ends.append(at + steps)
         gains.append(density * share)
     order = np.argsort(np.concatenate(ends), kind="stable")
-    back = _BACK * min(_SCORED / max(horizon, 1.0), 1.0)
+    back *= min(scored / max(horizon, 1.0), 1.0)
     prior = 1.0 / np.sqrt(phi)  # little scatter is more likely
     weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back, prior / prior.sum())
     now = np.array([value.size])
