@@ -46,7 +46,7 @@ def unit_in_hours(unit: str) -> float:
 
 
 def hours(value: object) -> float:
-    """Hours of a number, a timedelta or a text (``"20h"``, ``"3 years"``, ``"1-12:00:00"``); else an `ArgumentError`."""
+    """Hours of a number, a timedelta or a text (``"20h"``, ``"3y"``, ``"1-12:00:00"``); else an `ArgumentError`."""
     # to numpy a timedelta64 is an integer
     if isinstance(value, (str, int, float, np.integer, np.floating)) and not isinstance(value, (bool, np.timedelta64)):
         try:
