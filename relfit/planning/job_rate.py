@@ -20,6 +20,7 @@ from relfit.fleet.incident_scopes import SCOPES
 
 _TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
+_NO_WAIT = "No waiting for repair, not even of the whole system, against which spares do not help."
 NEVER = 1e9  # hours, more than 100,000 years: a longer wait is not told from no end
 
 
@@ -99,9 +100,19 @@ class JobRate:
             return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes), scatter, together)
         return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
 
+    def system_wait_of(self, sizes: npt.ArrayLike) -> Any:
+        """Mean hours per failure of waiting for the whole system, against which no spare helps, along a last axis."""
+        down = replace(self, counted=None)._total(sizes, repair=True, names=("system",))  # per hour that it is up
+        return np.minimum(down * self.mtbf_of(sizes), self.wait_of(sizes))
+
+    def system_up(self, sizes: npt.ArrayLike) -> Any:
+        """Share of the time in which the whole system is not down, along a last axis."""
+        between = self.mtbf_of(sizes)
+        return between / (between + self.system_wait_of(sizes))
+
     @property
     def with_spares(self) -> JobRate:
-        """The same failures, after which spares take over at once."""
+        """The same failures, after which spares take over at once; without the wait for the whole system."""
         scopes = tuple(replace(scope, mttr=0.0, mttr_node=None) for scope in self.scopes)
         return replace(self, scopes=scopes, longer=None, drawn=None)
 
@@ -109,6 +120,11 @@ class JobRate:
     def mtbf(self) -> Any:
         """Mean hours between the failures of the job."""
         return self.mtbf_of(np.array([self.nodes]))[..., 0]
+
+    @property
+    def system_wait(self) -> Any:
+        """Mean hours per failure of the job of waiting for the whole system."""
+        return self.system_wait_of(np.array([self.nodes]))[..., 0]
 
     @property
     def repair(self) -> Any:
@@ -243,6 +259,8 @@ def _of_parameters(
         drawn = replace(means, scopes=scopes, scatter=draws["fleet.down_scatter"] if scatter else 0.0)
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
+    if hours == 0.0 and any(scope.name == "system" for scope in means.scopes):
+        waits = _NO_WAIT
     basis = parameters.title.replace("parameters", f"parameters ({', '.join(names)})", 1)
     unnamed = parameters.name in _UNNAMED
     named = "the calibrated fleet" if unnamed else parameters.name
