@@ -23,6 +23,8 @@ from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import alike, row_means, row_statistics
+from relfit.simulation.training import TrainingParameters
+from relfit.simulation.training.training_simulation import often_failing
 
 _GROWTH = 1.25
 _TENTHS = 10
@@ -402,6 +404,10 @@ def load(folder: str | Path) -> CampaignResults:
     versions = document["versions"].get("relfit", [])
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
+    if campaign.get("run") == "training":
+        rates = {each["random_failure_rate"] for each in settings if "random_failure_rate" in each}
+        texts = [often_failing(TrainingParameters(random_failure_rate=rate)) for rate in sorted(rates, key=str)]
+        notes += [text for text in texts if text][:1]
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
     if "pareto" in campaign:  # of a function, whose output names were not known before
         campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}
