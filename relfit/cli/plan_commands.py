@@ -143,11 +143,15 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     more |= {"global_saves": _global_saves(global_save, global_restore, share_global), "work": work}
     more["robust"] = quantile_or_mean(robust)
 
-    def plan_of(source: object, restart: Durations, **of_job: Any) -> rf.planning.CheckpointPlan:
+    def plan_of(source: object, restart: Durations, repair: Durations | None) -> rf.planning.CheckpointPlan:
         nodes = rf.planning.AgeingNodes(source, age) if by_family else source
-        return rf.planning.plan_checkpoints(nodes, costs, restart, **more | of_job)
+        return rf.planning.plan_checkpoints(nodes, costs, restart, **more | {"repair": repair})
 
-    plan = plan_of(source, restart) if shape is None else _with_shape(source, failing, shape, plan_of)
+    if shape is None:
+        plan = plan_of(source, restart, failing.repair)
+    else:
+        more |= {"nodes": None, "events": None}  # they are in the times between failures
+        plan = _with_shape(source, failing, shape, plan_of)
     show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
@@ -268,11 +272,10 @@ def _with_shape(
         raise ArgumentError(f"--shape {shape:g} is not above zero", remedy="give 0.7 or the like")
     rate = rate_of_job(source, failing.nodes, repair=failing.repair, n_draws=2, rng=0)
     life = rf.families.Weibull(np.array(shape), np.array(float(rate.mtbf) / gamma(1.0 + 1.0 / shape)))
-    of_job = partial(plan_of, life, nodes=None, events=None)
-    plan = of_job(failing.restart, repair=float(rate.repair))
-    system = float(rate.system_wait)
+    plan = plan_of(life, failing.restart, float(rate.repair))
+    system = min(float(rate.system_down * rate.mtbf), float(rate.wait))
     if system and np.isfinite(plan.spared_waste):  # the distribution knows no system
-        spared = of_job(float(durations("restart", failing.restart)) + system, repair=0.0)
+        spared = plan_of(life, float(durations("restart", failing.restart)) + system, 0.0)
         wastes = {"spared_waste": spared.waste, "own_spared_waste": spared.own_waste}
         plan = replace(plan, system_wait=system, **wastes)
     job = f"{rate.failing}, with Weibull times between failures of the job"

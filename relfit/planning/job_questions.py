@@ -191,7 +191,12 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
         own = rate.scopes[0].rate_of(sizes) * replace(rate, counted=None).mtbf_of(sizes)
         cases = [(one, _changed(one, repair=0.5)) for one in rates]
         wait = np.array([[each.wait_of(sizes) for each in pair] for pair in cases])
-        system_wait = np.array([[each.system_wait_of(sizes) for each in pair] for pair in cases])
+        system_wait = np.array(
+            [
+                [np.minimum(each.system_down * each.mtbf_of(sizes), each.wait_of(sizes)) for each in pair]
+                for pair in cases
+            ]
+        )
     down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(
         sizes,

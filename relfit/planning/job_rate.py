@@ -100,15 +100,10 @@ class JobRate:
             return until_all_are_up(self.mtbf_of(sizes), self.repair_of(sizes), scatter, together)
         return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
 
-    def system_wait_of(self, sizes: npt.ArrayLike) -> Any:
-        """Mean hours per failure of waiting for the whole system, against which no spare helps, along a last axis."""
-        down = replace(self, counted=None)._total(sizes, repair=True, names=("system",))  # per hour that it is up
-        return np.minimum(down * self.mtbf_of(sizes), self.wait_of(sizes))
-
-    def system_up(self, sizes: npt.ArrayLike) -> Any:
-        """Share of the time in which the whole system is not down, along a last axis."""
-        between = self.mtbf_of(sizes)
-        return between / (between + self.system_wait_of(sizes))
+    @property
+    def system_down(self) -> Any:
+        """Hours that the whole system is down, against which no spare helps, per hour that it is up."""
+        return sum(one.mttr / one.mtbf for one in self.scopes if one.name == "system" and one.mttr is not None)
 
     @property
     def with_spares(self) -> JobRate:
@@ -120,11 +115,6 @@ class JobRate:
     def mtbf(self) -> Any:
         """Mean hours between the failures of the job."""
         return self.mtbf_of(np.array([self.nodes]))[..., 0]
-
-    @property
-    def system_wait(self) -> Any:
-        """Mean hours per failure of the job of waiting for the whole system."""
-        return self.system_wait_of(np.array([self.nodes]))[..., 0]
 
     @property
     def repair(self) -> Any:

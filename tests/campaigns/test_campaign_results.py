@@ -402,7 +402,8 @@ def test_a_rate_without_a_unit_is_said_of_a_campaign(tmp_path: Path) -> None:
             run="training", config=small, parameters={"random_failure_rate": values}, replications=2
         )
         result = rf.campaigns.sweep(plan, tmp_path / str(told), executor="serial")
-        assert any(text.startswith("A server fails every 1.67 hours") for text in result.findings) == told
+        said = "random_failure_rate 0.02 is per minute, a failure every 50 minutes of a server"
+        assert any(text.startswith(said) for text in result.findings) == told
 
 
 def test_the_settings_say_what_they_are(tmp_path: Path) -> None:

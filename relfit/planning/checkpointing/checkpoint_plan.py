@@ -146,8 +146,7 @@ class CheckpointPlan(Plan, kw_only=True):
         """When to write which checkpoints, with a place for the interval."""
         if self.two_levels is None:
             return "Checkpoint every {} of work"
-        number = int(self.two_levels.saves_per_global)
-        if number == 1:
+        if (number := int(self.two_levels.saves_per_global)) == 1:
             return "Write a global checkpoint every {} of work, no local ones"
         ends = (
             ["unknown"]
@@ -394,8 +393,9 @@ def _model(
     else:
         rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
         drawn_rates = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
-        of_rates = ExponentialWaste(float(rate.mtbf), drawn_rates[0], plan, restart + float(rate.wait), drawn_rates[1])
-        return of_rates, float(rate.system_wait), (rate.source, rate.waits, rate.premise)
+        mtbf, wait = float(rate.mtbf), float(rate.wait)
+        of_rates = ExponentialWaste(mtbf, drawn_rates[0], plan, restart + wait, drawn_rates[1])
+        return of_rates, min(float(rate.system_down) * mtbf, wait), (rate.source, rate.waits, rate.premise)
     wait = float(until_all_are_up(life.mean(), wait_for_repair(*of_repair)[0]))
     waits = wait_for_repair(*of_repair, wait=wait)[1]
     premise = f"For {count(size, 'node')} with {times}, {repairs_in_words(wait)}:"

@@ -401,7 +401,7 @@ class _Machine:
             return None
         machine, spared = replace(self, spares=int(spare)), rate.with_spares
         alone, moving = machine.alone(spared) * (1.0 - spare / self.size), machine.moving(spared, predictor)[1]
-        of_all = (float(machine.weighted(yields * rate.system_up(self.jobs.sizes))) for yields in (alone, moving))
+        of_all = (float(machine.weighted(yields)) / (1.0 + float(rate.system_down)) for yields in (alone, moving))
         return {"spares": spare, **dict(zip(("checkpoints alone", "migration"), of_all, strict=True))}
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:

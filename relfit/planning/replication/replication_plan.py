@@ -358,7 +358,7 @@ def plan_replication(
         with suppress(ArgumentError):  # no number is enough, or the mean of all repairs is not known
             spares = plan_spares(source, size, repair=repair, n_draws=2)
     if spares is not None:
-        working = (1.0 - spares.waiting) * size / (size + spares.spares) * float(rate.system_up([size])[0])
+        working = (1.0 - spares.waiting) * size / (size + spares.spares) / (1.0 + float(rate.system_down))
         spared = {"spares": float(spares.spares)} | {
             row["strategy"]: working
             * float(CopiedJob(mu, c, r, d - float(rate.wait), row["replicas"], slow, wide).useful(size))

@@ -17,14 +17,12 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, duration_interval, number, rounded_interval
+from relfit.base.text import count, duration, duration_interval, number, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
 from relfit.simulation.campaigns.campaign_store import CampaignStore
 from relfit.simulation.engine.replications import alike, row_means, row_statistics
-from relfit.simulation.training import TrainingParameters
-from relfit.simulation.training.training_simulation import often_failing
 
 _GROWTH = 1.25
 _TENTHS = 10
@@ -405,9 +403,11 @@ def load(folder: str | Path) -> CampaignResults:
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
     if campaign.get("run") == "training":
-        rates = {each["random_failure_rate"] for each in settings if "random_failure_rate" in each}
-        texts = [often_failing(TrainingParameters(random_failure_rate=rate)) for rate in sorted(rates, key=str)]
-        notes += [text for text in texts if text][:1]
+        rates = [each.get("random_failure_rate") for each in settings]
+        most = max((rate for rate in rates if isinstance(rate, (int, float))), default=0.0)
+        if most > 1.0 / 1440.0:
+            text = f"random_failure_rate {shown(most)} is per minute, a failure every {duration(1.0 / (60.0 * most))}"
+            notes.append(f'{text} of a server; write "0.01 per day" for another unit')
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
     if "pareto" in campaign:  # of a function, whose output names were not known before
         campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}
