@@ -170,6 +170,8 @@ def __getattr__(name: str) -> Any:
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")
+    if name == "what_if":
+        raise AttributeError("relfit.what_if is a method: relfit.Study(log).what_if()")
     if name in HOMES:
         return import_module(f"relfit.{name}")
     value = _get(name)

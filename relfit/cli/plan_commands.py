@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
+from relfit.base.arguments import durations
+from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
@@ -55,7 +58,7 @@ class Failing:
     restore: str = opt.option("TIME", "Time to restore a checkpoint.", "0h")
     restart: str = opt.option("TIME", "Time from a failure, or its repair, to the start of the restore.", "0h")
     repair: str | None = opt.option(
-        "TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h with spares."
+        "TIME", "Time to repair that a job waits for; that of PARAMS by default, 0h for none."
     )
 
     @property
@@ -137,12 +140,18 @@ def checkpoint(  # noqa: PLR0913 - one argument per option
     costs, restart = failing.checkpoint(checkpoint_every, unexposed, slowed), failing.restart
     source, more = rate_source(failing.params, failing.mtbf), {**failing.common, **draws.common}
     notes = _notes(source, "checkpoint")
-    if shape is not None:
-        source, wait = _weibull(source, failing, shape)
-        more |= {"nodes": None, "events": None, "repair": wait}
     more |= {"global_saves": _global_saves(global_save, global_restore, share_global), "work": work}
-    source = rf.planning.AgeingNodes(source, age) if by_family else source
-    plan = rf.planning.plan_checkpoints(source, costs, restart, robust=quantile_or_mean(robust), **more)
+    more["robust"] = quantile_or_mean(robust)
+
+    def plan_of(source: object, restart: Durations, repair: Durations | None) -> rf.planning.CheckpointPlan:
+        nodes = rf.planning.AgeingNodes(source, age) if by_family else source
+        return rf.planning.plan_checkpoints(nodes, costs, restart, **more | {"repair": repair})
+
+    if shape is None:
+        plan = plan_of(source, restart, failing.repair)
+    else:
+        more |= {"nodes": None, "events": None}  # they are in the times between failures
+        plan = _with_shape(source, failing, shape, plan_of)
     show_plan(plan, _RULES, [("waste", partial(rf.plot, plan))], to, notes, details=details)
 
 
@@ -247,20 +256,35 @@ def _notes(source: object, kind: str) -> tuple[str, ...]:
     return notes
 
 
-def _weibull(source: object, failing: Failing, shape: float) -> tuple[Any, float]:
-    """Times between failures of the job with the mean of its exponential ones, and the repair that it waits for."""
+def _with_shape(
+    source: object, failing: Failing, shape: float, plan_of: Callable[..., rf.planning.CheckpointPlan]
+) -> rf.planning.CheckpointPlan:
+    """The plan for Weibull times between failures of the job with the mean of its exponential ones."""
     import numpy as np
     from scipy.special import gamma
 
     from relfit.planning.job_rate import rate_of_job
+    from relfit.planning.plan import beyond_fleet
 
     if failing.events is not None:
         raise ArgumentError("--events does not go with --shape", remedy="leave one of them out")
     if not 0.0 < shape < float("inf"):
         raise ArgumentError(f"--shape {shape:g} is not above zero", remedy="give 0.7 or the like")
     rate = rate_of_job(source, failing.nodes, repair=failing.repair, n_draws=2, rng=0)
-    scale = float(rate.mtbf) / gamma(1.0 + 1.0 / shape)
-    return rf.families.Weibull(np.array(shape), np.array(scale)), float(rate.repair)
+    life = rf.families.Weibull(np.array(shape), np.array(float(rate.mtbf) / gamma(1.0 + 1.0 / shape)))
+    plan = plan_of(life, failing.restart, float(rate.repair))
+    system = min(float(rate.system_down * rate.mtbf), float(rate.wait))
+    if system and np.isfinite(plan.spared_waste):  # the distribution knows no system
+        spared = plan_of(life, float(durations("restart", failing.restart)) + system, 0.0)
+        wastes = {"spared_waste": spared.waste, "own_spared_waste": spared.own_waste}
+        plan = replace(plan, system_wait=system, **wastes)
+    job = f"{rate.failing}, with Weibull times between failures of the job"
+    return replace(
+        plan,
+        premise=plan.premise.replace("1 node with Weibull times to failure", job),
+        extrapolated=beyond_fleet(source, failing.nodes),
+        source=f"{rate.source}; Weibull with shape {shape:g}",
+    )
 
 
 def show_plan(

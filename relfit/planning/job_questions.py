@@ -43,6 +43,8 @@ class WhatIf(Result):
     wait : ndarray, shape (2, 2, sizes)
         Hours until all nodes are up again without spares: with all nodes and without the worst; with repair times as
         they are and halved.
+    system_wait : ndarray, shape (2, 2, sizes)
+        The part of `wait` in which the whole system is down; spares do not shorten it.
     down : float
         Share of the time that a node is down because of its own failures.
     worst : int
@@ -57,6 +59,7 @@ class WhatIf(Result):
     own: FloatArray
     mtbf: FloatArray
     wait: FloatArray
+    system_wait: FloatArray
     down: float
     worst: int
     excess: float
@@ -93,7 +96,8 @@ class WhatIf(Result):
         save : duration
             Time to save, and to restore.
         spares : int
-            Standby nodes: the job waits for a repair only if at least as many nodes are down (Poisson).
+            Standby nodes: the job waits for nodes only if at least as many are down (Poisson), and always while the
+            whole system is down.
         half_repair, without_worst : bool
             With repairs in half the time; without the outlier nodes.
 
@@ -129,7 +133,8 @@ class WhatIf(Result):
         fewer = 1.0 - (self.excess * between(self.own) if gone else 0.0)
         down = size * self.down * (1.0 - self.excess * gone) * (0.5 if half_repair else 1.0)
         waits = 1.0 if not spares else float(special.gammainc(int(whole("spares", spares, least=0)), down))
-        mtbf, wait = 1.0 / between(1.0 / self.mtbf[gone]), between(self.wait[gone, int(half_repair)]) * waits
+        mtbf, whole_system = 1.0 / between(1.0 / self.mtbf[gone]), between(self.system_wait[gone, int(half_repair)])
+        wait = whole_system + (between(self.wait[gone, int(half_repair)]) - whole_system) * waits
         every = float(exact.best_interval(mtbf, cost, cost))
         waste = float(exact.waste(mtbf, every, cost, cost, wait))
         return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
@@ -184,7 +189,14 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
         hazard = -np.log(np.clip(np.array(survived), 0.0, 1.0))
         hazard[~np.isfinite(hazard)] = np.nan
         own = rate.scopes[0].rate_of(sizes) * replace(rate, counted=None).mtbf_of(sizes)
-        wait = np.array([[one.wait_of(sizes), _changed(one, repair=0.5).wait_of(sizes)] for one in rates])
+        cases = [(one, _changed(one, repair=0.5)) for one in rates]
+        wait = np.array([[each.wait_of(sizes) for each in pair] for pair in cases])
+        system_wait = np.array(
+            [
+                [np.minimum(each.system_down * each.mtbf_of(sizes), each.wait_of(sizes)) for each in pair]
+                for pair in cases
+            ]
+        )
     down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
     return WhatIf(
         sizes,
@@ -193,6 +205,7 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
         np.asarray(own),
         np.array([one.mtbf_of(sizes) for one in rates]),
         wait,
+        system_wait,
         float(down / (1.0 + down)),
         len(worst),
         excess,

@@ -20,6 +20,7 @@ from relfit.fleet.incident_scopes import SCOPES
 
 _TOGETHER = ("node", "group")  # scopes whose nodes fleet.down_scatter counts
 _UNNAMED = (None, "", "system")  # names of the system of a log that names none
+_NO_WAIT = "No waiting for repair, not even of the whole system, against which spares do not help."
 NEVER = 1e9  # hours, more than 100,000 years: a longer wait is not told from no end
 
 
@@ -100,8 +101,13 @@ class JobRate:
         return self.repair_of(sizes) * self.longer(np.asarray(sizes, dtype=np.float64))
 
     @property
+    def system_down(self) -> Any:
+        """Hours that the whole system is down, against which no spare helps, per hour that it is up."""
+        return sum(one.mttr / one.mtbf for one in self.scopes if one.name == "system" and one.mttr is not None)
+
+    @property
     def with_spares(self) -> JobRate:
-        """The same failures, after which spares take over at once."""
+        """The same failures, after which spares take over at once; without the wait for the whole system."""
         scopes = tuple(replace(scope, mttr=0.0, mttr_node=None) for scope in self.scopes)
         return replace(self, scopes=scopes, longer=None, drawn=None)
 
@@ -243,6 +249,8 @@ def _of_parameters(
         drawn = replace(means, scopes=scopes, scatter=draws["fleet.down_scatter"] if scatter else 0.0)
     mean_repair = float(means.repair) if keys else None
     waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
+    if hours == 0.0 and any(scope.name == "system" for scope in means.scopes):
+        waits = _NO_WAIT
     basis = parameters.title.replace("parameters", f"parameters ({', '.join(names)})", 1)
     unnamed = parameters.name in _UNNAMED
     named = "the calibrated fleet" if unnamed else parameters.name

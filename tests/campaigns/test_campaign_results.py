@@ -395,6 +395,17 @@ def test_numbers_have_their_units_in_headline_figures_and_page(tmp_path: Path) -
     assert "manual_repair_time (" not in page  # its values are text, with a unit of their own
 
 
+def test_a_rate_without_a_unit_is_said_of_a_campaign(tmp_path: Path) -> None:
+    small = {"job_size": 2, "working_pool_size": 4, "spare_pool_size": 0, "job_length": 600}
+    for values, told in (([0.01, 0.02], True), (["0.01 per day", "0.02 per day"], False)):
+        plan = rf.campaigns.Campaign(
+            run="training", config=small, parameters={"random_failure_rate": values}, replications=2
+        )
+        result = rf.campaigns.sweep(plan, tmp_path / str(told), executor="serial")
+        said = "random_failure_rate 0.02 is per minute, a failure every 50 minutes of a server"
+        assert any(text.startswith(said) for text in result.findings) == told
+
+
 def test_the_settings_say_what_they_are(tmp_path: Path) -> None:
     weibull = {"family": "weibull", "parameters": {"shape": 1.01, "scale": 1683.0}}
     small = {

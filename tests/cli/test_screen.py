@@ -338,6 +338,23 @@ def test_a_plan_says_what_it_holds_for(capsys, here) -> None:
     assert "This is for 1,000 nodes that fail like the 512 of the calibrated fleet, no spares, " in shown
 
 
+def test_a_shape_keeps_the_nodes_and_the_wait_for_the_system(capsys, here) -> None:
+    """It said "for 1 node" of a job on 1,000."""
+    costs = ["--save", "5min", "--restore", "5min"]
+    assert main(["plan", "checkpoint", "--mtbf", "20000h", "--nodes", "1000", *costs, "--shape", "0.7"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "This is for 1,000 nodes that fail every 2.28 years each, with Weibull times between failures of " in shown
+    Path("system.toml").write_text(
+        'mtbf.node = "2000h"\nmtbf.system = "60h"\nmttr.node = "3h"\nmttr.system = "5h"\n[fleet]\nnodes = 64\n'
+    )
+    of_shape = []
+    for more in ([], ["--shape", "1"]):  # of which 1 is exponential
+        assert main(["plan", "checkpoint", "system.toml", *costs, "--checkpoint-every", "1h", *more, "--json"]) == 0
+        plan = json.loads(capsys.readouterr().out)
+        of_shape.append([plan[name] for name in ("waste", "spared_waste", "own_spared_waste", "system_wait")])
+    assert of_shape[1] == pytest.approx(of_shape[0], rel=1e-3)
+
+
 def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:
     Path("p.toml").write_text(PARAMS)
     plan = ["plan", "checkpoint", "p.toml", "--save", "5min", "--restore", "10min", "--repair", "0h"]

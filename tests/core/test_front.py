@@ -33,6 +33,8 @@ def test_what_left_the_front_is_at_the_front_of_its_package() -> None:
     ]:
         with pytest.raises(AttributeError, match=f"relfit.{name} is relfit.{home}.{name}"):
             getattr(rf, name)
+    with pytest.raises(AttributeError, match=r"Study\(log\)\.what_if\(\)"):
+        _ = rf.what_if  # type: ignore[attr-defined]
     assert rf.batch.sweep_repairs is not None
     assert rf.nonparametric.turnbull is not None  # a package that is not listed
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -131,3 +131,15 @@ def test_a_wait_just_above_the_limit_is_not_shown_as_the_limit() -> None:
     plan = plan_spares("5000h", 128, 0.0248, repair="24h")  # 2 spares: 2.5 %
     assert (plan.spares, percent(plan.table.set_index("spares").loc[2, "waiting"])) == (3, "2.5 %")
     assert plan.headline.endswith("with one fewer a little more.")
+
+
+def test_the_repair_of_nodes_is_enough() -> None:
+    """Without mttr.mean, which nothing needed, the file had no plan."""
+    known = Parameters(
+        mtbf={"node": "5000h", "system": "300h"}, mttr={"node": "24h", "system": "10h"}, fleet={"nodes": 512}
+    )
+    plan = plan_spares(known, 128)
+    assert plan.waiting == pytest.approx(float(stats.binom.sf(3, 131, 24 / 5024)), rel=1e-9)
+    assert plan.system_down == pytest.approx(10 / 310)
+    with pytest.raises(rf.ArgumentError, match=r"no mttr\.node"):
+        plan_spares(Parameters(mtbf={"node": "5000h", "system": "300h"}, mttr={"system": "10h"}), 128)

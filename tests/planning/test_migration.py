@@ -406,3 +406,18 @@ def test_both_answers_where_jobs_wait_for_unpredicted_failures() -> None:
     assert plan.with_spares["migration"] == pytest.approx(at_once.migration_yield)
     assert plan.advice[0].startswith("This is with spares for predicted failures alone; after others, jobs wait.")
     assert at_once.with_spares is None
+
+
+def test_spares_for_all_do_not_help_while_the_whole_system_is_down() -> None:
+    """A system that fails every 50 h for 5 h is up 50 of 55 hours, whatever is predicted."""
+    known = Parameters(
+        mtbf={"node": "866h", "system": "50h"}, mttr={"node": "17.6h", "system": "5h"}, fleet={"nodes": 64}
+    )
+    plan = plan_migration(known, Scenario("5min", "5min", "0h", "1min"), Predictor(1.0, 1.0), nodes=64, mix=1.0)
+    assert plan.with_spares is not None
+    working = 50.0 / 55.0 * (1.0 - plan.with_spares["spares"] / 64.0)
+    alone = working * (1 - float(best_waste(1 / (1 / 866 + 1 / 50), 1 / 12, 1 / 12)))
+    assert plan.with_spares["checkpoints alone"] == pytest.approx(alone)
+    # all failures but those of the system are migrations, of a minute every 866 h
+    moved = working * (1 - float(best_waste(50.0, 1 / 12, 1 / 12)))
+    assert plan.with_spares["migration"] == pytest.approx(moved, rel=1e-3)

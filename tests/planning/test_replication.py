@@ -154,6 +154,22 @@ def test_with_hot_spares_the_answer_is_told_too() -> None:
     assert plan_replication("866h", TEN, nodes=64, repair=0).advice == ()
 
 
+def test_hot_spares_do_not_help_while_the_whole_system_is_down() -> None:
+    """A system that fails every 50 h for 5 h is up 50 of 55 hours; 1 of 2 nodes of a pair is enough, by hand."""
+    known = Parameters(
+        mtbf={"node": "1e6h", "system": "50h"}, mttr={"node": "10h", "system": "5h"}, fleet={"nodes": 100}
+    )
+    plan = plan_replication(known, Checkpoint(save="5min", restore="5min"), nodes=64)
+    assert plan.with_spares is not None
+    spares = plan.with_spares["spares"]
+    waits = float(stats.binom.sf(spares, 64 + spares, 1e-5))
+    useful = 50.0 / 55.0 * (1.0 - waits) * 64 / (64 + spares)
+    rates = {"checkpoints alone": 64e-6 + 1 / 50, "pairs": 1 / 50}
+    for (name, rate), copies in zip(rates.items(), (1, 2), strict=True):
+        expected = useful / copies * (1.0 - float(best_waste(1 / rate, 1 / 12, 1 / 12)))
+        assert plan.with_spares[name] == pytest.approx(expected, rel=1e-4)
+
+
 @pytest.mark.slow
 def test_plan() -> None:
     plan = plan_replication(43_800, TEN, nodes=100_000, events=40, n_draws=60)

@@ -38,7 +38,7 @@ def test_between_sizes_the_error_is_below_one_percent(study: rf.Study, grid: Wha
         assert answer["mtbf"] == pytest.approx(plan.mtbf, rel=0.01)
 
 
-def test_spares_repairs_and_nodes_that_are_gone_by_hand(grid: WhatIf) -> None:
+def test_spares_repairs_and_nodes_that_are_gone_by_hand(study: rf.Study, grid: WhatIf) -> None:
     i = int(np.flatnonzero(grid.nodes == 64)[0])
     mtbf, wait, save = grid.mtbf[0, i], grid.wait[0, 0, i], 5.0 / 60.0
 
@@ -49,9 +49,14 @@ def test_spares_repairs_and_nodes_that_are_gone_by_hand(grid: WhatIf) -> None:
         return float(optimize.minimize_scalar(lost, bounds=(1e-3, mtbf), method="bounded", options={"xatol": 1e-9}).fun)
 
     assert grid.at(64)["waste"] == pytest.approx(waste(mtbf, wait), rel=1e-6)
+    values = study.calibrate(parts=("mtbf", "mttr")).values()
+    system = mtbf / values["mtbf.system"] * values["mttr.system"]  # in which spares do not help
     for spares in (1, 3):
         busy = stats.poisson(64 * grid.down).sf(spares - 1)
-        assert grid.at(64, spares=spares)["waste"] == pytest.approx(waste(mtbf, wait * busy), rel=1e-6)
+        with_them = waste(mtbf, system + (wait - system) * busy)
+        assert grid.at(64, spares=spares)["waste"] == pytest.approx(with_them, rel=1e-6)
+    assert grid.at(64, spares=50)["waste"] == pytest.approx(waste(mtbf, system), rel=1e-6)
+    assert waste(mtbf, system) > waste(mtbf, 0.0) + 0.05
     assert grid.at(64, half_repair=True)["waste"] == pytest.approx(waste(mtbf, grid.wait[0, 1, i]), rel=1e-6)
     assert 0.45 * wait < grid.wait[0, 1, i] < 0.5 * wait  # half of it, in which fewer others fail
     fewer = 1.0 - grid.excess * grid.own[i]
@@ -70,6 +75,7 @@ def test_where_failures_cluster_both_shares_are_said(grid: WhatIf) -> None:
         values["hazard"],
         ones,
         values["mtbf"],
+        values["wait"],
         values["wait"],
         0.0,
         0,

@@ -270,6 +270,17 @@ def test_standbys_that_there_cannot_be_are_said(tmp_path: Path, capsys: pytest.C
     assert "A repair without cure leaves a bad server bad" in " ".join(shown.split())
 
 
+def test_a_rate_without_a_unit_that_fails_servers_all_day_is_said() -> None:
+    """0.01, meant per day as the default, is per minute: a failure every 100 minutes and server."""
+    keys: dict[str, Any] = {"job_size": 2, "working_pool_size": 4, "spare_pool_size": 0, "job_length": 1000}
+    said = "A server fails every 1.67 hours: random_failure_rate is 0.01 per minute"
+    for rate, told in ((0.01, True), ("0.01 per day", False), (1.1 / 1440, True), (0.9 / 1440, False)):
+        run = rf.simulate_training({**keys, "random_failure_rate": rate}, n_replications=1)
+        assert any("random_failure_rate is " in text for text in run.findings) == told
+        assert any(text.startswith(said) for text in run.findings) == (rate == 0.01)
+    assert not any("random_failure_rate is " in text for text in rf.simulate_training(keys, n_replications=1).findings)
+
+
 def test_racks_are_as_large_as_the_calibrated_ones() -> None:
     """A rack of 16 fails as a whole: by the default of 8 the job lost half as many servers."""
     known = Parameters(

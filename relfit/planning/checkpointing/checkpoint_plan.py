@@ -21,7 +21,7 @@ from relfit.planning.checkpointing.renewal_failures import (
     RenewalWaste,
     robust_interval,
 )
-from relfit.planning.checkpointing.two_level import GlobalSaves, LevelCosts, TwoLevels
+from relfit.planning.checkpointing.two_level import GlobalSaves, TwoLevels, TwoLevelWaste
 from relfit.planning.job_rate import NEVER, rate_of_job, repairs_in_words, until_all_are_up, wait_for_repair
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
 from relfit.system.jobs import Checkpoint, TimeToFailure, between_failures, expected_time, time_to_failure
@@ -61,7 +61,7 @@ class CheckpointPlan(Plan, kw_only=True):
     Attributes
     ----------
     checkpoint_every, waste : float
-        Best hours of work between two checkpoints, and the share of time lost.
+        Best hours of work between two checkpoints, and the share of time lost; with two levels those of both.
     every_limits, waste_limits : tuple of float
         Their intervals over the draws of the parameters; NaN if the uncertainty is unknown.
     robust_every, robust_waste : float
@@ -77,6 +77,8 @@ class CheckpointPlan(Plan, kw_only=True):
         Hours from a failure to the restore, including the wait for a repair.
     waits : str
         A sentence on the wait for repairs.
+    system_wait : float
+        Hours per failure of waiting for the whole system, in which spares do not help.
     spared_waste : float
         Least waste if spares take over at once; NaN if the job does not wait for repairs.
     own_waste : float
@@ -110,6 +112,7 @@ class CheckpointPlan(Plan, kw_only=True):
     checkpoint: Checkpoint
     restart: float
     waits: str
+    system_wait: float
     spared_waste: float
     own_waste: float
     own_limits: tuple[float, float]
@@ -136,7 +139,21 @@ class CheckpointPlan(Plan, kw_only=True):
         hours = self.checkpoint_every
         every = _limited(duration(hours), [duration(end, hours) for end in self.every_limits])
         lost = _limited(percent(self.waste, 1), [percent(end, 1) for end in self.waste_limits])
-        return f"Checkpoint every {every} of work: {lost} of the time is lost."
+        return f"{self._levels.format(every)}: {lost} of the time is lost."
+
+    @property
+    def _levels(self) -> str:
+        """When to write which checkpoints, with a place for the interval."""
+        if self.two_levels is None:
+            return "Checkpoint every {} of work"
+        if (number := int(self.two_levels.saves_per_global)) == 1:
+            return "Write a global checkpoint every {} of work, no local ones"
+        ends = (
+            ["unknown"]
+            if self.two_level_limits is None
+            else [f"{end:.0f}" for end in self.two_level_limits["saves_per_global"]]
+        )
+        return f"Checkpoint every {{}} of work, globally every {_limited(str(number), ends)} checkpoints"
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -153,7 +170,8 @@ class CheckpointPlan(Plan, kw_only=True):
         if not np.isfinite(self.spared_waste):
             return ()
         lost = "it" if self.status == "ok" else "the waste"
-        return (f"With spares that take over at once {lost} would be {percent(self.spared_waste, 1)}.",)
+        beyond = "; while the whole system is down, they do not help" if self.system_wait > 0.0 else ""
+        return (f"With spares that take over at once {lost} would be {percent(self.spared_waste, 1)}{beyond}.",)
 
     @property
     def _robust(self) -> tuple[str, ...]:
@@ -176,14 +194,8 @@ class CheckpointPlan(Plan, kw_only=True):
                 f"The first-order formulas see no progress here: they need failures more than "
                 f"{duration(self.least_mtbf)} apart; the job's come every {duration(self.mtbf)}."
             )
-        remarks += [] if self.two_levels is None else [self.two_levels.headline]
-        if self.two_level_limits is not None:
-            every, saves, waste = self.two_level_limits.values()
-            remarks.append(
-                f"Intervals with two levels: {interval_ends(*map(duration, every))} of work, {saves[0]:.0f} to "
-                f"{saves[1]:.0f} checkpoints per global one, waste "
-                f"{interval_ends(*(percent(end, 1) for end in waste))}."
-            )
+        if self.two_levels is not None:
+            remarks.append(f"With global checkpoints alone it is {percent(float(self.two_levels.global_only), 1)}.")
         if self.expected_hours is not None:
             finite = np.isfinite(self.expected_hours)
             remarks.append(
@@ -225,8 +237,8 @@ def plan_checkpoints(
     nodes : int, optional
         Nodes of the job; by default those of the parameters' fleet, else 1.
     repair : duration, optional
-        Mean time to repair that a job without spares waits for after each failure; 0 if spares take over at once. By
-        default that of the parameters, by scope, else 0.
+        Mean time to repair that a job without spares waits for after each failure, also of the whole system; 0 if it
+        waits for nothing. By default that of the parameters, by scope, else 0.
     global_saves : GlobalSaves, optional
         Plan two levels; `checkpoint` then has the costs of the local one. For exponential failures only.
     work : duration, optional
@@ -263,12 +275,14 @@ def plan_checkpoints(
     level_checked(level)
     if robust != "mean":
         share("robust", robust, zero=False, one=False)
-    model, basis, waits, premise = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)
+    model, system_wait, (basis, waits, premise) = _model(source, checkpoint, pause, nodes, repair, events, n_draws, rng)
     spared = own = own_spared = float("nan")
     life = model.life if isinstance(model, RenewalWaste) else None
+    if global_saves is not None:
+        model = _two_levels(model, global_saves)
     drawn = 0 if model.drawn is None else len(model.drawn)
     best, lost = model.best()
-    without_wait = replace(model, restart=pause)
+    without_wait = replace(model, restart=pause + system_wait)
     pause, waiting = model.restart, model.restart > pause
     if waiting:
         spared = without_wait.best()[1]
@@ -283,13 +297,11 @@ def plan_checkpoints(
         own, own_spared = float(model.at(every)), float(without_wait.at(every)) if waiting else own_spared
         own_limits = limits(model.drawn_at(every, drawn) if drawn else None, level)
     costs = checkpoint.save, checkpoint.restore, pause
-    two = _two_levels(model.mtbf, costs, global_saves, life)
-    two_limits = None
-    if two is not None and isinstance(model, ExponentialWaste) and model.drawn is not None:
-        restarts = pause if model.drawn_restart is None else model.drawn_restart[:_FEW_DRAWS]
-        several = _two_levels(model.drawn[:_FEW_DRAWS], (*costs[:2], restarts), global_saves, None)
-        names = ("checkpoint_every", "saves_per_global", "waste")
-        two_limits = {name: limits(getattr(several, name), level) for name in names}
+    two = two_limits = None
+    if isinstance(model, TwoLevelWaste):
+        two, names = model.plan, ("checkpoint_every", "saves_per_global", "waste")
+        if drawn:
+            two_limits = {name: limits(getattr(model.plans_of_draws, name), level) for name in names}
     return CheckpointPlan(
         mtbf=model.mtbf,
         source=basis,
@@ -309,6 +321,7 @@ def plan_checkpoints(
         checkpoint=checkpoint,
         restart=pause,
         waits=waits,
+        system_wait=system_wait,
         spared_waste=spared,
         own_waste=own,
         own_limits=own_limits,
@@ -343,8 +356,8 @@ def _model(
     events: float | None,
     n_draws: int,
     rng: Seed,
-) -> tuple[ExponentialWaste | RenewalWaste, str, str, str]:
-    """Waste as a function of the interval, its source, a sentence on the wait for repairs, and the premise."""
+) -> tuple[ExponentialWaste | RenewalWaste, float, tuple[str, str, str]]:
+    """Waste by interval, the wait for the system, and as texts the source, the wait for repairs and the premise."""
     size, ages = 1 if nodes is None else int(whole("nodes", nodes)), None
     ageing = isinstance(source, AgeingNodes)
     if ageing:
@@ -380,12 +393,13 @@ def _model(
     else:
         rate = rate_of_job(source, nodes, repair=repair, events=events, n_draws=n_draws, rng=rng)
         drawn_rates = (None, None) if rate.drawn is None else (rate.drawn.mtbf, restart + rate.drawn.wait)
-        of_rates = ExponentialWaste(float(rate.mtbf), drawn_rates[0], plan, restart + float(rate.wait), drawn_rates[1])
-        return of_rates, rate.source, rate.waits, rate.premise
+        mtbf, wait = float(rate.mtbf), float(rate.wait)
+        of_rates = ExponentialWaste(mtbf, drawn_rates[0], plan, restart + wait, drawn_rates[1])
+        return of_rates, min(float(rate.system_down) * mtbf, wait), (rate.source, rate.waits, rate.premise)
     wait = float(until_all_are_up(life.mean(), wait_for_repair(*of_repair)[0]))
     waits = wait_for_repair(*of_repair, wait=wait)[1]
     premise = f"For {count(size, 'node')} with {times}, {repairs_in_words(wait)}:"
-    return RenewalWaste(life, drawn, plan, restart + wait), basis, waits, premise
+    return RenewalWaste(life, drawn, plan, restart + wait), 0.0, (basis, waits, premise)
 
 
 def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> pd.DataFrame:
@@ -401,19 +415,18 @@ def _rules(model: ExponentialWaste | RenewalWaste, best: float, lost: float) -> 
     return table.assign(excess=(100.0 * (waste - lost)).round(6) + 0.0)
 
 
-def _two_levels(
-    mtbf: Durations,
-    costs: tuple[Durations, Durations, Durations],
-    wider: GlobalSaves | None,
-    life: TimeToFailure | None,
-) -> TwoLevels | None:
-    save, restore, restart = costs
-    if wider is None:
-        return None
-    if life is not None and np.isnan(life.constant):
+def _two_levels(model: ExponentialWaste | RenewalWaste, wider: GlobalSaves) -> TwoLevelWaste:
+    drawn = restarts = None
+    if model.checkpoint.slowed < 1.0 or len(model.checkpoint.exposed) < 2:
+        what = (
+            "two levels are planned for checkpoints that stop the work, with failures during checkpoints and restores"
+        )
+        raise ArgumentError(what, remedy=Remedy("leave slowed and exposed out", "leave --slowed and --unexposed out"))
+    if isinstance(model, ExponentialWaste):
+        drawn, restarts = (None if of is None else of[:_FEW_DRAWS] for of in (model.drawn, model.drawn_restart))
+    elif np.isnan(model.life.constant):
         raise ArgumentError("two levels are planned for exponential failures", remedy="give a mean time")
-    far = restore if wider.restore is None else wider.restore
-    return LevelCosts(mtbf, save, wider.save, restore, far, wider.share, restart).best()
+    return TwoLevelWaste(model.mtbf, drawn, model.checkpoint, model.restart, restarts, wider)
 
 
 def _curve(model: ExponentialWaste | RenewalWaste, middle: float, drawn: int, level: float) -> pd.DataFrame:
@@ -431,5 +444,7 @@ def _expected_hours(
     """Expected hours of a job that also writes a checkpoint at its end."""
     if every <= 0.0:
         return float(durations("work", work))
+    if isinstance(model, TwoLevelWaste):
+        return float(durations("work", work) / np.maximum(1.0 - model.at(np.asarray(every)), 0.0))
     best = replace(model.checkpoint, every=every)
     return expected_time(model.mtbf if life is None else life, work, best, model.restart, last_save=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.grid_search import highest
 from relfit.base.results import Result
 from relfit.base.text import duration, percent
+from relfit.planning.checkpointing.renewal_failures import ExponentialWaste
 from relfit.system.jobs.checkpoint import best_interval
 
 _MOST_LOCAL = 2000
@@ -136,6 +138,39 @@ class LevelCosts:
         best = progress.argmax(axis=-1)[..., None]
         every, number, most = (np.take_along_axis(x, best, axis=-1)[..., 0] for x in (np.exp(log), k, progress))
         return TwoLevels(every, number.astype(np.int64), 1.0 - most, 1.0 - progress[..., 0])
+
+
+@dataclass(frozen=True, eq=False)
+class TwoLevelWaste(ExponentialWaste):
+    """Waste of two levels under exponential failures, with the number of checkpoints per global one that is best."""
+
+    wider: GlobalSaves | None = None
+
+    def best_of_draws(self) -> tuple[FloatArray, FloatArray]:
+        """Best interval of each draw, and its waste."""
+        return self.plans_of_draws.checkpoint_every, self.plans_of_draws.waste
+
+    @cached_property
+    def plan(self) -> TwoLevels:
+        """The best plan."""
+        return self._costs(self.mtbf, self.restart).best()
+
+    @cached_property
+    def plans_of_draws(self) -> TwoLevels:
+        """The best plan of each draw."""
+        return self._costs(*self._draws).best()
+
+    def _costs(self, mu: Durations, restart: Durations) -> LevelCosts:
+        save, restore, wider = self.checkpoint.save, self.checkpoint.restore, self.wider
+        assert wider is not None
+        far = restore if wider.restore is None else wider.restore
+        return LevelCosts(mu, save, wider.save, restore, far, wider.share, restart)
+
+    def _of(self, mu: FloatArray, w: FloatArray, d: FloatArray) -> FloatArray:
+        return self._costs(mu, d).waste(w, self.plan.saves_per_global)
+
+    def _best(self, mu: FloatArray, restart: FloatArray) -> FloatArray:
+        return self._costs(mu, restart).best().checkpoint_every
 
 
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:

@@ -81,7 +81,8 @@ class MigrationPlan(Plan):
         A sentence on the wait for repairs.
     with_spares : dict or None
         Where jobs wait for repairs: the ``spares`` for all failures and false alarms at this risk (or the requested
-        number), and the yields of ``checkpoints alone`` and ``migration`` if spares take over at once.
+        number), and the yields of ``checkpoints alone`` and ``migration`` if spares take over at once (except while
+        the whole system is down).
     """
 
     by_size: pd.DataFrame
@@ -400,7 +401,7 @@ class _Machine:
             return None
         machine, spared = replace(self, spares=int(spare)), rate.with_spares
         alone, moving = machine.alone(spared) * (1.0 - spare / self.size), machine.moving(spared, predictor)[1]
-        of_all = (float(machine.weighted(yields)) for yields in (alone, moving))
+        of_all = (float(machine.weighted(yields)) / (1.0 + float(rate.system_down)) for yields in (alone, moving))
         return {"spares": spare, **dict(zip(("checkpoints alone", "migration"), of_all, strict=True))}
 
     def gain(self, rate: JobRate, predictor: Predictor) -> FloatArray:

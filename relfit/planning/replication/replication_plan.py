@@ -201,7 +201,8 @@ class ReplicationPlan(Plan):
         Share of speed lost to synchronization of the copies.
     with_spares : dict or None
         Where the job waits for repairs: the hot ``spares`` with which it would wait 1 % of the time (`plan_spares`),
-        and the yield of each strategy with them, as a share of all nodes, spares included.
+        and the yield of each strategy with them, as a share of all nodes, spares included. Spares do not help while
+        the whole system is down.
     """
 
     strategies: pd.DataFrame
@@ -357,7 +358,7 @@ def plan_replication(
         with suppress(ArgumentError):  # no number is enough, or the mean of all repairs is not known
             spares = plan_spares(source, size, repair=repair, n_draws=2)
     if spares is not None:
-        working = (1.0 - spares.waiting) * size / (size + spares.spares)
+        working = (1.0 - spares.waiting) * size / (size + spares.spares) / (1.0 + float(rate.system_down))
         spared = {"spares": float(spares.spares)} | {
             row["strategy"]: working
             * float(CopiedJob(mu, c, r, d - float(rate.wait), row["replicas"], slow, wide).useful(size))

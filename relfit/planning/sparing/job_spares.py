@@ -202,12 +202,14 @@ class _Shares:
                 raise ArgumentError("the time to repair is not known", remedy=Remedy("give repair", "give --mttr"))
             mtbf = float(mean_time_of(source))
             return cls(unavailability(mtbf, own), mtbf, f"mean time between failures of a node {mtbf:g} h")
-        source.require("mtbf.node", *(() if own is not None else ("mttr.mean",)))
+        source.require("mtbf.node")
         values: Any = source.values() if n_draws is None else draw_parameters(source, n_draws, rng)
 
         def down(scope: str) -> Any:
-            mean = values[f"mttr.{scope}"] if f"mttr.{scope}" in values else values["mttr.mean"] if own is None else own
-            return unavailability(values[f"mtbf.{scope}"], mean if own is None else own)
+            names = [name for name in (f"mttr.{scope}", "mttr.mean") if name in values]
+            if own is None and not names:
+                source.require(f"mttr.{scope}")
+            return unavailability(values[f"mtbf.{scope}"], values[names[0]] if own is None else own)
 
         shares, fleet = cls(down("node"), float(source.values()["mtbf.node"]), source.title), source.fleet
         if "fleet.down_scatter" in values:

@@ -107,7 +107,8 @@ for (const panel of document.querySelectorAll(".panel")) {
     const fewer = 1 - gone * grid.excess * between(size, grid.own);
     const mtbf = 1 / between(size, grid.mtbf[gone].map((value) => 1 / value));
     const down = size * grid.down * (1 - grid.excess * gone) * (half ? 0.5 : 1);
-    const wait = between(size, grid.wait[gone][half]) * (ready ? poisson(ready, down) : 1);
+    const system = between(size, grid.system_wait[gone][half]);
+    const wait = system + (between(size, grid.wait[gone][half]) - system) * (ready ? poisson(ready, down) : 1);
     let x = Math.min(Math.sqrt((2 * cost) / mtbf), 0.9);  // work between saves, in mean times between failures
     for (let i = 0; i < 60; i += 1) {
       const miss = Math.exp(-x - cost / mtbf);

@@ -28,7 +28,7 @@ _UNITS = dict.fromkeys(_TIMES, "s") | {
     "waste_node_hours": "node-h",
     **dict.fromkeys(("mtbf", "repair"), "h"),
 }
-"""Units of the measures in `BatchRun.summary`, and of settings that are plain numbers."""
+"""Units of the measures in `BatchRun.summary` and `BatchRun.by_class`, and of settings that are plain numbers."""
 
 
 class BatchRun(Result):

@@ -17,7 +17,7 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, duration_interval, number, rounded_interval
+from relfit.base.text import count, duration, duration_interval, number, rounded_interval
 from relfit.base.units import quantity
 from relfit.base.writing import complete
 from relfit.simulation.campaigns.campaign import Until
@@ -402,6 +402,12 @@ def load(folder: str | Path) -> CampaignResults:
     versions = document["versions"].get("relfit", [])
     if len(versions) > 1:
         notes.append(f"the runs are of several versions of relfit: {', '.join(versions)}")
+    if campaign.get("run") == "training":
+        rates = [each.get("random_failure_rate") for each in settings]
+        most = max((rate for rate in rates if isinstance(rate, (int, float))), default=0.0)
+        if most > 1.0 / 1440.0:
+            text = f"random_failure_rate {shown(most)} is per minute, a failure every {duration(1.0 / (60.0 * most))}"
+            notes.append(f'{text} of a server; write "0.01 per day" for another unit')
     output = str(document["output"] or next((name for name in runs if name not in keys), ""))
     if "pareto" in campaign:  # of a function, whose output names were not known before
         campaign["pareto"] = {name or output: side for name, side in campaign["pareto"].items()}

@@ -19,7 +19,7 @@ from relfit.base.results import Result, json_ready
 from relfit.base.text import duration, number, percent
 from relfit.simulation.engine.replications import half_interval, replicate, summary
 from relfit.simulation.training.cluster_state import COUNTS, DEPLETED, PHASES, REPLACEMENTS, STATES, TIMES
-from relfit.simulation.training.parameters import TrainingParameters, read_training, training_parameters
+from relfit.simulation.training.parameters import DAY, TrainingParameters, read_training, training_parameters
 from relfit.simulation.training.policies import HostSelection, RetirementRule
 from relfit.simulation.training.replication import TrainingRun, run_replication, setting_of
 from relfit.simulation.training.training_events import advance
@@ -187,6 +187,7 @@ class TrainingSimulation(Result):
             f"Time: {spent}.",
             f"Per run, on average: {events}.",
             missing_standbys(self.parameters),
+            often_failing(self.parameters),
             "" if self.parameters.checkpoint_every else "No work is lost at a failure: checkpoint_every is 0.",
             *self.parameters.calibrated_by,
             assumed(self.parameters),
@@ -388,6 +389,17 @@ def assumed(params: TrainingParameters) -> str:
     }
     unset = ", ".join(f"{text} ({name})" for name, text in texts.items() if name not in chosen)
     return f"Not set, so as in AIReSim: {unset}." if unset else ""
+
+
+def often_failing(params: TrainingParameters) -> str:
+    """The unit of the failure rate that was set, where a good server fails more than once a day; else ""."""
+    rate = params.random_failure_rate
+    if "random_failure_rate" not in params.model_fields_set or rate <= 1.0 / DAY:
+        return ""
+    return (
+        f"A server fails every {duration(1.0 / (60.0 * rate))}: random_failure_rate is {number(rate)} per minute, the "
+        'unit of a plain number; write "0.01 per day" for another.'
+    )
 
 
 def missing_standbys(params: TrainingParameters) -> str:
