@@ -143,6 +143,14 @@ def test_a_rate_that_doubles_is_found_where_it_does() -> None:
     assert np.mean(covered) > 0.85
 
 
+def test_p_agrees_with_the_division_where_months_vary() -> None:
+    rng = np.random.default_rng(3)
+    for i in range(20):
+        bad = np.where(rng.random(14) < 0.25, 1.5, 0.5)
+        found = change_points(simulated(rng, np.repeat(bad, 30)[:400]), of="records", n_resamples=99, rng=i)
+        assert (len(found) > 1) == (found.p <= 0.01)
+
+
 def test_the_same_seed_gives_the_same_periods() -> None:
     log = simulated(np.random.default_rng(16), np.repeat([0.5, 1.0], 200))
     one, again = (change_points(each, of="records", n_resamples=99, rng=3) for each in (log, replace(log)))

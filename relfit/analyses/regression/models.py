@@ -263,14 +263,16 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
     notes += _notes_on_errors(n_clusters, k, by, _noun(model))
     left, right = design.split(formula)
     nodes = None
+    degrees = np.inf if n_clusters is None else n_clusters - 1
     if fit.expected is not None:
+        degrees = min(degrees, max(len(rows.frame) - k - 1, 0))
         nodes = rows.labels.assign(failures=rows.failures.astype(np.int64), hours=rows.hours, expected=fit.expected)
         nodes = nodes.reset_index(drop=True)
     return Regression(
         formula=f"{left} ~ {right}",
         model=model,
         level=level,
-        table=_table(model, rows.frame, columns, fit, n_clusters, level),
+        table=_table(model, rows.frame, columns, fit, degrees, level),
         n_rows=len(rows.frame),
         n_failures=n_failures,
         n_clusters=n_clusters,
@@ -278,7 +280,7 @@ def _result(formula: str, model: str, level: float, rows: _Rows, fit: Estimate, 
         loglik=fit.loglik,
         aic=2.0 * fit.coefficients.size - 2.0 * fit.loglik,
         likelihood_ratio=Test(fit.rise, k, float(scipy.stats.chi2.sf(fit.rise, k))),
-        wald=_wald(fit.coefficients[:k], fit.robust[:k, :k], n_clusters),
+        wald=_wald(fit.coefficients[:k], fit.robust[:k, :k], degrees, 1 if n_clusters is None else k),
         converged=fit.converged,
         notes=tuple(notes),
         proportional=fit.proportional,
@@ -297,22 +299,22 @@ def _lone(rows: _Rows) -> list[str]:
     return [str(rows.matrix.columns[i]) for i, clusters in behind.items() if clusters < _FEW_BEHIND]
 
 
-def _wald(coefficients: FloatArray, covariance: FloatArray, n_clusters: int | None) -> Test:
-    """Test of all coefficients together; none with fewer clusters than coefficients."""
+def _wald(coefficients: FloatArray, covariance: FloatArray, degrees: float, least: int) -> Test:
+    """Test of all coefficients together; none with fewer degrees of freedom than the `least`."""
     k = coefficients.size
-    if (n_clusters is not None and n_clusters <= k) or not np.isfinite(covariance).all():
+    if degrees < least or not np.isfinite(covariance).all():
         return Test(np.nan, k, np.nan)
     wald = float(coefficients @ np.linalg.lstsq(covariance, coefficients, rcond=None)[0])
-    p = scipy.stats.chi2.sf(wald, k) if n_clusters is None else scipy.stats.f.sf(wald / k, k, n_clusters - 1)
+    p = scipy.stats.f.sf(wald / k, k, degrees) if np.isfinite(degrees) else scipy.stats.chi2.sf(wald, k)
     return Test(wald, k, float(p))
 
 
 def _table(
-    model: str, frame: pd.DataFrame, names: list[str], fit: Estimate, n_clusters: int | None, level: float
+    model: str, frame: pd.DataFrame, names: list[str], fit: Estimate, degrees: float, level: float
 ) -> pd.DataFrame:
     """One row per coefficient, with intervals by Student's distribution; `Regression` documents the columns."""
     ratio, k = _RATIOS.get(model, "time_ratio"), len(names)
-    student, coefficients = scipy.stats.t(np.inf if n_clusters is None else n_clusters - 1), fit.coefficients[:k]
+    student, coefficients = scipy.stats.t(degrees), fit.coefficients[:k]
     with np.errstate(all="ignore"):
         errors = np.sqrt(np.diag(fit.robust))[:k]
         far = student.ppf(0.5 + level / 2.0) * errors

@@ -89,7 +89,8 @@ class Regression(Result):
         Rows are durations, or the nodes whose failures are counted.
     n_clusters : int or None
         Clusters to which the standard errors are robust; None where they take rows as independent. Intervals and
-        p-values are then by Student's distribution with one degree of freedom fewer than clusters, else by the normal.
+        p-values are by Student's distribution with one degree of freedom fewer than clusters; of counts at most as many
+        as nodes less coefficients, the constant among them; of times without clusters by the normal.
     dropped : dict of str to int
         Rows that were left out, by reason.
     loglik, aic : float
@@ -99,7 +100,7 @@ class Regression(Result):
         with one covariate and eight failures a nominal 5 % rejects 7 % (Cox) and 10 % (Weibull).
     wald : Test
         Of all coefficients together, with the covariance that the standard errors have; its p-value, asymptotic too, is
-        that of F where these are robust.
+        that of F where these are by Student's distribution.
     converged : bool
         Whether the search ended where the gradient vanishes. If not, all numbers that would follow are NaN.
     notes : tuple of str

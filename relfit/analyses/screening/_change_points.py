@@ -151,6 +151,8 @@ def change_points(
         used = float(np.quantile(gains, 1.0 - alpha, method="higher"))
 
         def cut_for(scatter: float) -> IntArray:
+            if strongest > alpha:
+                return np.array([0, count], dtype=np.int64)
             every = segmentation.segments(counts, exposure, used * scatter, smallest)
             return segmentation.merged(every, counts, exposure, least_change)
 
@@ -159,7 +161,8 @@ def change_points(
         chance = np.maximum(np.mean(by_chance, axis=0), 1e-9)
         month = float((segmentation.dispersions(counts, exposure, cuts, spans) / chance).max())
         if cuts.size > 2 and month > dispersion:
-            dispersion = month
+            best, dispersion = best * dispersion / month, month
+            strongest = (1 + int((gains >= best).sum())) / (1 + gains.size)
             cuts = cut_for(dispersion)
         width = float(edges[-1] - edges[0]) / count / NANOSECONDS_PER_HOUR
         uneven = _uneven((counts, exposure), cuts, by_chance, spans, width, alpha)

@@ -94,7 +94,8 @@ class ChangePoints(Result):
         Scatter relative to Poisson, of neighbouring bins or from month to month, at least 1; intervals of rates are
         wider by its square root.
     p : float
-        Probability that a log with a constant rate shows a change as clear as the clearest one here.
+        Probability that a log with a constant rate shows a change as clear as the clearest one here, relative to
+        `dispersion`; there are several periods only if it is at most `alpha`.
     level : float
     edges, counts, exposure : ndarray
         Bins: nanoseconds since 1970 (bins + 1), failures and node-hours in each.
