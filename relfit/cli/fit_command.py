@@ -333,11 +333,12 @@ def _failures_ahead(
     """How many of the units that run fail within times from now, by group and distribution."""
     import pandas as pd
 
-    tables, totals = [], []
+    tables: list[pd.DataFrame] = []
+    totals: list[pd.DataFrame] = []
     for name in fits.families:
         result = fits[name].failures_ahead(horizons, units, level=level, rng=seed)
         table, total = result.to_frame(), result.together
-        place = table.columns.get_loc("running")
+        place = list(table.columns).index("running")
         keys = dict.fromkeys(table.columns[:place], "") | {table.columns[0]: _TOTAL}
         for part, into in ((table, tables), (total.assign(**keys)[table.columns], totals)):
             part.insert(place, "distribution", name)

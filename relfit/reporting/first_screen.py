@@ -277,7 +277,7 @@ def _place_of(m: ReportData, nodes: pd.Series) -> str:
     """The value of an attribute that these nodes share, such as their rack; empty for a few nodes, or without one."""
     population = m.part.population
     these = population[population["node"].isin(nodes)]
-    for name in population.columns.difference(POPULATION_COLUMNS, sort=False):
+    for name in population.columns.difference(list(POPULATION_COLUMNS), sort=False):
         values = these[name].astype(str).unique()
         if len(nodes) > _NAMED and len(values) == 1 and len(population[name].unique()) > 1:
             return f" of {name} {values[0]}"
