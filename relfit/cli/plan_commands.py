@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import relfit as rf
-from relfit.base.arguments import durations
-from relfit.base.arrays import Durations
 from relfit.base.errors import ArgumentError
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
 
 if TYPE_CHECKING:
+    from relfit.base.arrays import Durations
     from relfit.planning.plan import Plan
 
 _RULES = "Rules (waste as a share of the time; excess over the least waste, in points)"
@@ -263,6 +262,7 @@ def _with_shape(
     import numpy as np
     from scipy.special import gamma
 
+    from relfit.base.arguments import durations
     from relfit.planning.job_rate import rate_of_job
     from relfit.planning.plan import beyond_fleet
 

@@ -113,7 +113,9 @@ def _as_written(place: Path, folder: Path) -> str:
     return str(place.relative_to(folder) if place.is_relative_to(folder) else place)
 
 
-def _said_of(place: Path, reading: Mapping[str, Any], where: dict[str, Any]) -> tuple[list[str], pd.Timestamp | None]:
+def _said_of(
+    place: Path, reading: Mapping[str, Any], where: Mapping[str, object]
+) -> tuple[list[str], pd.Timestamp | None]:
     """Lines on a log, by its last file, with the question that it leaves open; and the end of a table, if unknown."""
     files = _files(place)
     if not files:

@@ -146,7 +146,7 @@ def parts_of(
     return [as_column(name, part).ravel() for part in values]
 
 
-def as_column(name: str, values: Any) -> npt.NDArray[Any]:
+def as_column(name: str, values: object) -> npt.NDArray[Any]:
     """An array for a `LifeData`: ages in hours, flags and weights as they are; a `DataError` for masked ones."""
     if name not in ("observed", "stationary", "weights"):
         return hours_of_array(name, values)

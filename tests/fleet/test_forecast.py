@@ -358,7 +358,7 @@ def test_what_cannot_be_forecast():
     with pytest.raises(DataError, match="no node was under observation"):
         rf.forecast(gone)
     lives = make_log(lifetimes=[{"node": "a", "duration": 5.0, "observed": True}], nodes=[{"node": "a"}])
-    with pytest.raises(ArgumentError, match="without dates"):
+    with pytest.raises(ArgumentError, match="no failures one after another"):
         rf.forecast(lives)
 
 

@@ -67,7 +67,7 @@ class FileSource(SourceBase):
         return watched_part(log, self.where)
 
 
-def watched_part(log: FailureLog, where: Mapping[str, Any]) -> FailureLog:
+def watched_part(log: FailureLog, where: Mapping[str, object]) -> FailureLog:
     """The part of a log with these values, or without those of a column with ``!`` at its end; such may be absent."""
     for column, wanted in where.items():
         values = [None if each == "" else each for each in (wanted if isinstance(wanted, list) else [wanted])]

@@ -90,7 +90,7 @@ def check_assumptions(parameters: Parameters) -> Assumptions:
     --------
     >>> parameters = Parameters(mtbf="2000h", mttr={"quick": "1h", "slow": "48h", "share_quick": 0.7})
     >>> check_assumptions(parameters).headline
-    '1 of 6 assumptions of the planner fail: one kind of repair.'
+    '1 of 6 assumptions of the planner fails: one kind of repair.'
     """
     items = [
         _exponential(parameters, "exponential times to failure", "failure", "times to failure"),
