@@ -219,8 +219,6 @@ class FamilyEstimates(GroupCurves):
         """The fitted distributions, as a batch with NaN where there is none."""
         return self.family.unchecked(*self.parameter_array.T)
 
-    # --------------------------------------------------------------- criteria
-
     @property
     def aic(self) -> FloatArray:
         """Akaike's criterion."""

@@ -18,13 +18,7 @@ from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstimates
 from relfit.fitting.families import CORE, Family
-from relfit.fitting.goodness import (
-    DISTANCES,
-    STATISTICS,
-    chi_square_of_hazards,
-    distances_of_hazards,
-    tabulated_p,
-)
+from relfit.fitting.goodness import DISTANCES, STATISTICS, chi_square_of_hazards, distances_of_hazards, tabulated_p
 from relfit.log.lifedata import LifeData
 
 TESTS = (*DISTANCES, "chi2")

@@ -276,9 +276,6 @@ def _merged(
     return rows, np.ascontiguousarray(table[first, 1:3]), np.ascontiguousarray(table[first, 3:5]), totals
 
 
-# ----------------------------------------------------------------- compiled search
-
-
 @njit(cache=True, nogil=True)
 def _solve(
     rows: np.ndarray,  # where the rows of each group begin

@@ -114,8 +114,6 @@ class StepCurves(Grouped):
         """Time up to which each group was observed, shape (groups,); the curve says nothing beyond it."""
         return self.last_times()
 
-    # ----------------------------------------------------------------- values
-
     def at(self, times: Durations) -> FloatArray:
         """Estimates at `times`; past the last time of a group its last value (Gill's rule).
 
@@ -247,8 +245,6 @@ class StepCurves(Grouped):
     def to_frame(self) -> pd.DataFrame:
         """One row per step: ``time`` (hours), ``estimate``, ``standard_error``, ``low``, ``high``, and numbers."""
         return self._table(*_STEPS).rename(columns={"times": "time"})
-
-    # ---------------------------------------------------------------- helpers
 
     def _beyond(self, times: FloatArray) -> BoolArray:
         """Where times are past the end of observation, shape (groups, m); everywhere for a group without durations."""
