@@ -59,11 +59,7 @@ def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
 
 
 def hollow(family: type[Mixture], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
-    """Groups in which a phase rests on hardly any failure, shape (groups,).
-
-    The likelihood of a mixture has spurious maxima where one phase closes in on one or two lives that lie close
-    together. A phase needs one failure more than it has parameters.
-    """
+    """Groups in which a phase has fewer failures than parameters + 1: a spurious maximum is near; shape (groups,)."""
     codes = lives.group_codes()
     rows = parameters[codes]
     phases = family.unchecked(*(rows[:, i] for i in range(rows.shape[1]))).phases()
@@ -211,10 +207,7 @@ def imputed(lives: LifeData) -> LifeData:
 
 
 def log_moments(lives: LifeData, fitted: bool) -> tuple[FloatArray, FloatArray]:
-    """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
-
-    Never NaN: where there is no such fit, or none is wanted, the lives' own moments serve.
-    """
+    """Rough mean and deviation of the log of life, (groups,), by a Weibull fit or the lives' own moments; never NaN."""
     plain = imputed(lives)
     positive = plain.durations > 0.0
     log = np.log(np.where(positive, plain.durations, 1.0))
@@ -231,11 +224,7 @@ def log_moments(lives: LifeData, fitted: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def maximum_likelihood(family: type[Family], lives: LifeData, workers: int | None = None) -> Estimates:
-    """Fit one distribution to every group: Newton's method from one or several starting values.
-
-    The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
-    intervals and right truncation. The number of threads does not change the numbers.
-    """
+    """Fit one distribution to every group: closed form, compiled search or Newton's method from several starts."""
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
@@ -315,10 +304,7 @@ def _general(family: type[Family], lives: LifeData, groups: IntArray) -> Maximum
 
 
 def _look_around(objective: LogLikelihood, best: Maximum) -> None:
-    """Go on to a higher maximum, or to the edge, where the value is higher some standard errors away; in place.
-
-    Truncated lives, and some in intervals, have likelihoods with several maxima, or with one below a plain without end.
-    """
+    """Go on, in place, to a maximum or an edge some standard errors away: truncation and intervals make several."""
     k = best.free.shape[1]
     turn = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     directions = np.array([[1.0], [-1.0]]) if k == 1 else np.stack([np.cos(turn), np.sin(turn)], axis=1)

@@ -357,10 +357,7 @@ METHODS: dict[str, tuple[str, Estimator]] = {
 
 
 def method_named(name: str, bias_correction: bool = False) -> tuple[str, Estimator]:
-    """What a method is called in full, and the function that estimates by it.
-
-    An `ArgumentError` for an unknown method, or a correction of what is not maximum likelihood.
-    """
+    """A method's full name and function; an `ArgumentError` for an unknown one, or `bias_correction` but for ML."""
     if name not in METHODS:
         near = get_close_matches(name, METHODS, n=1)
         raise ArgumentError(

@@ -164,10 +164,7 @@ def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentE
 def exact_limits(
     fit: FamilyEstimates, quantity: FitQuantity, level: float, terminated: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Chi-square intervals; every quantity of the exponential is monotone in the mean.
-
-    A group without a failure has no estimate, but hours: its mean has a lower limit.
-    """
+    """Chi-square intervals, of any monotone quantity of the exponential; without a failure only a lower limit."""
     lives = fit.lives
     if fit.name != "exponential":
         remedy = _PROFILE if lives.n_failures.any() else _EXPONENTIAL

@@ -178,10 +178,7 @@ class ShapeScale(Family):
 
 @cache
 def spread_table(of_log_shape: Callable[[FloatArray], Family]) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
-
-    `of_log_shape` gives the distributions of scale 1. Beyond the table the function gives the nearest entry.
-    """
+    """Function from the deviation of log life to log shape and mean log life, of scale 1; nearest beyond the table."""
     log_shapes = np.linspace(-12.0, 12.0, 49)
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
     x = np.linspace(-36.0, 36.0, 41)[:, None]

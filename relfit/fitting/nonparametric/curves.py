@@ -259,10 +259,7 @@ class StepCurves(Grouped):
 
 
 def times_per_group(times: Durations, groups: int) -> FloatArray:
-    """Times to look up as one row per group, shape (groups, m).
-
-    An `ArgumentError` for times below zero or missing, or of a shape that does not fit.
-    """
+    """Times to look up, (groups, m); an `ArgumentError` for those below zero or missing, or another shape."""
     wanted = durations("times", times, infinite=True)
     if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
         raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")
