@@ -34,11 +34,9 @@ _CLIMBS = 3
 
 
 def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
-    """Parameters that EM reaches from several splits of observed or right-censored lives, shape (starts, groups, k).
-
-    EM (Dempster, Laird and Rubin 1977) starts from rough splits of the lives into phases; Newton's method goes on from
-    where it ends, so that the result is a stationary point. The phases are exponential or Weibull; the parameters are
-    the weights of all phases but the last, and then those of each phase. A group needs a failure above zero.
+    """Parameters that EM reaches from several rough splits of observed or right-censored lives, (starts, groups, k).
+    EM (Dempster, Laird and Rubin 1977) ends near a stationary point, where Newton's method goes on. The parameters are
+    the weights of all phases (exponential or Weibull) but the last, then theirs. A group needs a failure above zero.
     """
     example = family.unchecked(*np.ones(len(family.parameter_names()))).phases()
     weibull = isinstance(example[0][1], Weibull)

@@ -94,11 +94,9 @@ class FitQuantity:
 def quantity_named(
     name: str, family: type[Family], at: float | str | None, age: float | str | None = None
 ) -> FitQuantity:
-    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter.
-
-    `at` is the probability of a quantile, or the time of a reliability or a hazard; `age` that from which the time of a
-    reliability runs. An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`
-    or `age`, a time that is not above zero, and several of them.
+    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter; an `ArgumentError` for what does not fit.
+    `at` is the probability of a quantile (0..1), or the one time, above zero, of a reliability or a hazard; `age` that
+    from which the time of a reliability runs.
     """
     names = family.parameter_names()
     if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]

@@ -119,10 +119,8 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
 
 def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | None = None) -> LifeData:
     """Times to failure from each cause, one group for every group and cause; a missing cause is one, ``unknown``.
-
-    In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
-    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a `column` that
-    events do not have, or a log that gives durations without dates.
+    Failures of other causes censor a time: fitted one by one, these give the cause-specific hazards, in series the
+    distribution of all failures. An `ArgumentError` for a `column` that events do not have, or a log without dates.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to distinguish causes by")

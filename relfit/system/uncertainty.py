@@ -248,11 +248,9 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
 def limits(
     estimate: FloatArray, drawn: FloatArray, level: float, *, reflect: bool, most: npt.ArrayLike = np.inf
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds if it has an upper bound.
-
-    `most` is the upper bound. `reflect` reflects the percentiles at the estimate (basic bootstrap: Davison and Hinkley
-    1997, section 5.2): with many fits the curvature of the scale shifts the draws, and plain percentiles would count
-    this shift twice. Limits are widened to contain the estimate.
+    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds below the bound `most`.
+    `reflect` reflects them at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2): with many fits the
+    curvature of the scale shifts the draws, and plain percentiles count that twice. Widened to contain the estimate.
     """
     end = np.asarray(most, dtype=np.float64)
     ended = np.isfinite(end)
