@@ -142,11 +142,9 @@ def _fit_partitions(
     partitioned_by_group: bool = False,
     **options: object,
 ) -> DataFrame:
-    """Summaries of the fits of every group of a Dask table, partition by partition, lazily.
-
-    An `ArgumentError` for a column that is not there, no key, an option that `relfit.fit` does not take, or a group
-    that lies in two partitions although `partitioned_by_group` says that none does: the keys are read once to verify
-    it. Otherwise rows are shuffled by their keys.
+    """Summaries of the fits of every group of a Dask table, partition by partition or shuffled by keys, lazily.
+    An `ArgumentError` for an unknown column or option, no key, or a group in two partitions although
+    `partitioned_by_group` says that none is: the keys are read once to verify it.
     """
     keys = [by] if isinstance(by, str) else list(by)
     if not keys:

@@ -34,11 +34,9 @@ _CLIMBS = 3
 
 
 def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
-    """Parameters that EM reaches from several splits of observed or right-censored lives, shape (starts, groups, k).
-
-    EM (Dempster, Laird and Rubin 1977) starts from rough splits of the lives into phases; Newton's method goes on from
-    where it ends, so that the result is a stationary point. The phases are exponential or Weibull; the parameters are
-    the weights of all phases but the last, and then those of each phase. A group needs a failure above zero.
+    """Parameters that EM reaches from several rough splits of observed or right-censored lives, (starts, groups, k).
+    EM (Dempster, Laird and Rubin 1977) ends near a stationary point, where Newton's method goes on. The parameters are
+    the weights of all phases (exponential or Weibull) but the last, then theirs. A group needs a failure above zero.
     """
     example = family.unchecked(*np.ones(len(family.parameter_names()))).phases()
     weibull = isinstance(example[0][1], Weibull)
@@ -59,11 +57,7 @@ def mixture_starts(family: type[Mixture], lives: LifeData) -> FloatArray:
 
 
 def hollow(family: type[Mixture], parameters: FloatArray, lives: LifeData) -> npt.NDArray[np.bool_]:
-    """Groups in which a phase rests on hardly any failure, shape (groups,).
-
-    The likelihood of a mixture has spurious maxima where one phase closes in on one or two lives that lie close
-    together. A phase needs one failure more than it has parameters.
-    """
+    """Groups in which a phase has fewer failures than parameters + 1: a spurious maximum is near; shape (groups,)."""
     codes = lives.group_codes()
     rows = parameters[codes]
     phases = family.unchecked(*(rows[:, i] for i in range(rows.shape[1]))).phases()
@@ -211,10 +205,7 @@ def imputed(lives: LifeData) -> LifeData:
 
 
 def log_moments(lives: LifeData, fitted: bool) -> tuple[FloatArray, FloatArray]:
-    """Rough mean and standard deviation of the log of life, by a Weibull fit that imputes intervals, shape (groups,).
-
-    Never NaN: where there is no such fit, or none is wanted, the lives' own moments serve.
-    """
+    """Rough mean and deviation of the log of life, (groups,), by a Weibull fit or the lives' own moments; never NaN."""
     plain = imputed(lives)
     positive = plain.durations > 0.0
     log = np.log(np.where(positive, plain.durations, 1.0))
@@ -231,11 +222,7 @@ def log_moments(lives: LifeData, fitted: bool) -> tuple[FloatArray, FloatArray]:
 
 
 def maximum_likelihood(family: type[Family], lives: LifeData, workers: int | None = None) -> Estimates:
-    """Fit one distribution to every group: Newton's method from one or several starting values.
-
-    The exponential is in closed form where it has one; the search for the other core distributions is compiled, without
-    intervals and right truncation. The number of threads does not change the numbers.
-    """
+    """Fit one distribution to every group: closed form, compiled search or Newton's method from several starts."""
     estimates = Estimates.empty(lives.n_groups, len(family.parameter_names()))
     estimates.codes[:] = existence(family, lives)
     if family.name == "exponential":
@@ -315,10 +302,7 @@ def _general(family: type[Family], lives: LifeData, groups: IntArray) -> Maximum
 
 
 def _look_around(objective: LogLikelihood, best: Maximum) -> None:
-    """Go on to a higher maximum, or to the edge, where the value is higher some standard errors away; in place.
-
-    Truncated lives, and some in intervals, have likelihoods with several maxima, or with one below a plain without end.
-    """
+    """Go on, in place, to a maximum or an edge some standard errors away: truncation and intervals make several."""
     k = best.free.shape[1]
     turn = 2.0 * np.pi * np.arange(_DIRECTIONS) / _DIRECTIONS
     directions = np.array([[1.0], [-1.0]]) if k == 1 else np.stack([np.cos(turn), np.sin(turn)], axis=1)

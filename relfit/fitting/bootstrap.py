@@ -154,11 +154,9 @@ def replicate(
     look: Callable[[IntArray, LifeData, Estimates], None] | None = None,
 ) -> FloatArray:
     """Estimates of the family of a fit, by its estimator, on replicates of the chosen ones of its groups.
-
-    With `resample` lives are drawn with replacement, instead of from the fitted distribution. `look` is called with the
-    positions of the groups, their replicates and the estimates of each block. The number of threads does not change the
-    numbers. An `ArgumentError` for fewer than 19 replicates, or lives in intervals or truncated on the right without
-    `resample`.
+    With `resample` lives are drawn with replacement, not from the fitted distribution; an `ArgumentError` for lives in
+    intervals or truncated on the right without it, or fewer than 19 replicates. `look` gets the positions of the
+    groups, their replicates and the estimates of each block. The number of threads does not change the numbers.
     """
     if one_whole("n_resamples", n_resamples, 0) < 19:
         raise ArgumentError(f"{n_resamples} replicates are too few", remedy="use 199 or 999")

@@ -185,10 +185,8 @@ class CompetingFit(GroupCurves, Result):
 
 
 def causes_in_series(results: Mapping[str, FamilyEstimates], family: str | Mapping[str, str]) -> CompetingFit:
-    """Put the causes of each group in series; `Fits.competing` documents it.
-
-    An `ArgumentError` when the groups are not groups and causes, as ``log.ttf(competing=...)`` gives them, or a
-    distribution was not fitted.
+    """Put the causes of each group in series; `Fits.competing` documents it. An `ArgumentError` for groups that are not
+    groups and causes, as ``log.ttf(competing=...)`` gives them, or a distribution that was not fitted.
     """
     some = next(iter(results.values()))
     outer, labels = group_and_cause(some.groups)

@@ -14,9 +14,7 @@ _WIDTH = 0.01  # of a class, in logs
 
 def condensed(lives: LifeData) -> LifeData:
     """Observed or right-censored times above zero, equal ones of a group counted once, with a weight.
-
-    Of more than 20,000 different ones, those of a class a hundredth wide are taken at their geometric mean: the means
-    of logs stay, and their variance within a group falls by less than 1e-5.
+    Beyond 20,000, by classes a hundredth wide at their geometric means: the variance of logs falls by less than 1e-5.
     """
     positive = lives.durations > 0.0
     code, time, observed = lives.group_codes()[positive], lives.durations[positive], lives.observed[positive]

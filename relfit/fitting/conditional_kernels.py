@@ -47,9 +47,8 @@ def maximise_conditional(
     name: str, lives: LifeData, start: FloatArray | None = None, groups: IntArray | None = None
 ) -> Maximum:
     """Search some groups of `suited` lives; ``converged`` and ``edge`` are both false where the search failed.
-
-    `start` has free coordinates, shape (groups, 2): only lives without truncation and unknown ages, whose likelihood
-    has one maximum, need none. `groups` are positions, rising; all when left out.
+    `start`: free coordinates, shape (groups, 2), needed with truncation or unknown ages, where there may be several
+    maxima; `groups`: rising positions, all when left out.
     """
     groups = np.arange(lives.n_groups) if groups is None else groups
     best = Maximum.unsettled(np.full((groups.size, 2), np.nan) if start is None else start)

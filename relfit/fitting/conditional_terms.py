@@ -350,11 +350,7 @@ def _rise(times: np.ndarray, weight: np.ndarray) -> None:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def start_of(kind: int, group: int, rows: GroupRows, terms: GroupTerms, point: np.ndarray) -> None:
-    """Free coordinates near the maximum, of lives without truncation and unknown ages; into `point`.
-
-    Where all have ended, those of the lognormal are in closed form and the gamma's to 1.5 % (Minka 2002). Others are
-    those of the Weibull distribution with a rough shape and the scale likeliest for it.
-    """
+    """Free coordinates near the maximum, without truncation and unknown ages, into `point` (gamma: Minka 2002)."""
     log, weights = rows.log, rows.weights
     weight = terms.weight
     if kind != WEIBULL and terms.sf_log.size == 0:

@@ -112,10 +112,7 @@ def _turned(name: str, values: FloatArray, distribution: Distribution) -> FloatA
 
 @dataclass(frozen=True)
 class Estimates:
-    """Estimates of one family for every group of a batch; NaN where ``codes`` is not `status.OK`.
-
-    ``codes`` and ``loglik`` have shape (groups,), ``parameters`` (groups, k), ``covariance`` (groups, k, k).
-    """
+    """Estimates of a family, NaN where ``codes`` is not `status.OK`; shapes (groups,), (groups, k), (groups, k, k)."""
 
     codes: npt.NDArray[np.int8]
     parameters: FloatArray
@@ -153,10 +150,8 @@ Estimator = Callable[[type[Family], LifeData, int | None], Estimates]  # a famil
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FamilyEstimates(GroupCurves):
-    """Estimates of one distribution in every group of a batch: `relfit.fitting.FamilyFit` without intervals and tests.
-
-    `estimator` is what estimated them, for use on replicates; `n_resamples` and `rng` are for p-values that no table
-    gives (see `FamilyFit.goodness`). Times are in hours.
+    """Estimates of one distribution in every group: `relfit.fitting.FamilyFit` without intervals and tests; hours.
+    `n_resamples` and `rng` are for p-values that no table gives (see `FamilyFit.goodness`).
     """
 
     family: type[Family]
@@ -219,8 +214,6 @@ class FamilyEstimates(GroupCurves):
         """The fitted distributions, as a batch with NaN where there is none."""
         return self.family.unchecked(*self.parameter_array.T)
 
-    # --------------------------------------------------------------- criteria
-
     @property
     def aic(self) -> FloatArray:
         """Akaike's criterion."""
@@ -271,10 +264,8 @@ def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArr
 def drawn_parameters(
     fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
-    """Draws of the parameters of some groups, shape (draws, groups, k), and which groups have enough of them.
-
-    By importance sampling from the posterior distribution under a prior that is flat in free coordinates; for
-    location-scale families with complete data this is the frequentist distribution.
+    """Draws of the parameters of some groups, (draws, groups, k), by importance sampling under a prior flat in free
+    coordinates, and which groups have enough of them.
     """
     fitted, free, covariance = fit.free
     place = np.searchsorted(fitted, rows)

@@ -81,9 +81,6 @@ def settled(parameters: FloatArray, codes: Codes) -> tuple[FloatArray, Codes]:
     return parameters, codes
 
 
-# --------------------------------------------------------------------- moments
-
-
 def moments(lives: LifeData, family: str | type[Family]) -> tuple[FloatArray, Codes]:
     """Parameters for which mean and variance of the distribution are those of the sample; complete lives only.
 
@@ -177,9 +174,6 @@ def _beyond(x: FloatArray, wanted: FloatArray) -> FloatArray:
     return np.asarray(np.log(np.where(e <= _SMALL, series, direct)) - wanted)
 
 
-# ------------------------------------------------------------- rank regression
-
-
 def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y") -> tuple[FloatArray, Codes]:
     """Straight line through the failures on the distribution's probability paper, by least squares.
 
@@ -252,9 +246,6 @@ def rank_regression(lives: LifeData, family: str | type[Family], axis: str = "y"
     with np.errstate(over="ignore"):
         parameters[good] = np.column_stack([slope, np.exp(place)] if chosen.name == "weibull" else [place, 1.0 / slope])
     return settled(parameters, codes)
-
-
-# ------------------------------------------------------- methods by name
 
 
 def bias_corrected_shape(
@@ -366,10 +357,7 @@ METHODS: dict[str, tuple[str, Estimator]] = {
 
 
 def method_named(name: str, bias_correction: bool = False) -> tuple[str, Estimator]:
-    """What a method is called in full, and the function that estimates by it.
-
-    An `ArgumentError` for an unknown method, or a correction of what is not maximum likelihood.
-    """
+    """A method's full name and function; an `ArgumentError` for an unknown one, or `bias_correction` but for ML."""
     if name not in METHODS:
         near = get_close_matches(name, METHODS, n=1)
         raise ArgumentError(

@@ -71,8 +71,6 @@ class FamilyFit(FamilyEstimates, Result):
         groups = count(len(self.groups), "group")
         return f"{self.name}{how}, {groups} ({', '.join(f'{int(n)} {word}' for word, n in counts)})"
 
-    # --------------------------------------------------------------- intervals
-
     def interval(
         self,
         quantity: str,
@@ -317,8 +315,6 @@ class FamilyFit(FamilyEstimates, Result):
         """Upper bound of the mean, as `mean_low`."""
         return self._mean_interval[1]
 
-    # --------------------------------------------------------- goodness of fit
-
     @cached_property
     def _distances(self) -> FloatArray:
         return distances_of(self.family, self.parameter_array, self.ok, self.lives)
@@ -404,8 +400,6 @@ class FamilyFit(FamilyEstimates, Result):
         [[0.206, 0.113]]
         """
         return goodness_of(self, self._distances, tests, n_resamples, rng, workers)
-
-    # ---------------------------------------------------------------- showing
 
     def take(self, positions: Sequence[int]) -> FamilyFit:
         """The fits of the groups at these positions."""

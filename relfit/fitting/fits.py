@@ -420,11 +420,7 @@ def comparable(results: Mapping[str, FamilyEstimates]) -> BoolArray:
 
 
 def _compared(results: Mapping[str, FamilyEstimates]) -> BoolArray:
-    """Which distributions are compared in each group, shape (families, groups).
-
-    Those fitted to two failures more than they have parameters, as AICc needs, if at least two are: one that is left
-    because it has the fewest has no evidence for it.
-    """
+    """Which distributions are compared, (families, groups): two failures more than parameters, if at least two are."""
     usable = np.stack([np.isfinite(result.aicc) for result in results.values()])
     return np.asarray(usable & (usable.sum(axis=0) >= min(2, len(usable))))
 

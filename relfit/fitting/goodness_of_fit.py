@@ -18,13 +18,7 @@ from relfit.fitting import status
 from relfit.fitting.bootstrap import replicate, spread_out
 from relfit.fitting.estimates import MAXIMUM_LIKELIHOOD, Estimates, FamilyEstimates
 from relfit.fitting.families import CORE, Family
-from relfit.fitting.goodness import (
-    DISTANCES,
-    STATISTICS,
-    chi_square_of_hazards,
-    distances_of_hazards,
-    tabulated_p,
-)
+from relfit.fitting.goodness import DISTANCES, STATISTICS, chi_square_of_hazards, distances_of_hazards, tabulated_p
 from relfit.log.lifedata import LifeData
 
 TESTS = (*DISTANCES, "chi2")
@@ -92,10 +86,7 @@ class Goodness(Result):
 def distances_of(
     family: type[Family], parameters: FloatArray, fitted: BoolArray, lives: LifeData, workers: int | None = None
 ) -> FloatArray:
-    """Distances of the fitted distributions, columns as `relfit.fitting.goodness.STATISTICS`; NaN where not defined.
-
-    Anderson-Darling's is not defined where a duration is zero: any continuous distribution would make it infinite.
-    """
+    """Distances of fitted distributions, by `STATISTICS`; NaN where undefined (Anderson-Darling's: zero durations)."""
     if lives.upper is not None:
         return np.full((lives.n_groups, len(STATISTICS)), np.nan)
     hazards = spent_hazards(family, parameters, lives, workers)
@@ -107,11 +98,7 @@ def distances_of(
 def spent_hazards(
     family: type[Family], parameters: FloatArray, lives: LifeData, workers: int | None = None
 ) -> FloatArray:
-    """Cumulative hazard that each life spent under observation: a unit exponential if the family is right.
-
-    Truncation is taken into account: the hazard since the entry, or that of the distribution conditional on an end
-    before the exit. For a stationary life it is that of the remaining life at an unknown age.
-    """
+    """Cumulative hazard each life spent under observation, given truncation: unit exponential if the fit is right."""
     spent = np.empty(lives.durations.size)
 
     def work(first: int, last: int) -> None:
@@ -151,10 +138,7 @@ def goodness_of(
     rng: Seed = 0,
     workers: int | None = None,
 ) -> Goodness:
-    """Statistics and p-values of one family; `FamilyFit.goodness` documents the arguments.
-
-    `own` are the distances of the fit itself, as `distances_of` gives them.
-    """
+    """Statistics and p-values of one family, as `FamilyFit.goodness`; `own` are the distances of the fit itself."""
     tests = (tests,) if isinstance(tests, str) else tuple(tests)
     unknown = [test for test in tests if test not in TESTS]
     if unknown or not tests:

@@ -94,11 +94,9 @@ class FitQuantity:
 def quantity_named(
     name: str, family: type[Family], at: float | str | None, age: float | str | None = None
 ) -> FitQuantity:
-    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter.
-
-    `at` is the probability of a quantile, or the time of a reliability or a hazard; `age` that from which the time of a
-    reliability runs. An `ArgumentError` for an unknown name, a probability outside 0..1, a missing or superfluous `at`
-    or `age`, a time that is not above zero, and several of them.
+    """The quantity `name` of `family`: one of `QUANTITIES` or a parameter; an `ArgumentError` for what does not fit.
+    `at` is the probability of a quantile (0..1), or the one time, above zero, of a reliability or a hazard; `age` that
+    from which the time of a reliability runs.
     """
     names = family.parameter_names()
     if np.ndim(at) or np.ndim(age):  # type: ignore[arg-type]
@@ -164,10 +162,7 @@ def no_quantity(name: str, parameters: Iterable[str], of: str = "") -> ArgumentE
 def exact_limits(
     fit: FamilyEstimates, quantity: FitQuantity, level: float, terminated: str | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """Chi-square intervals; every quantity of the exponential is monotone in the mean.
-
-    A group without a failure has no estimate, but hours: its mean has a lower limit.
-    """
+    """Chi-square intervals, of any monotone quantity of the exponential; without a failure only a lower limit."""
     lives = fit.lives
     if fit.name != "exponential":
         remedy = _PROFILE if lives.n_failures.any() else _EXPONENTIAL

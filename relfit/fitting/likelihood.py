@@ -46,11 +46,7 @@ class _Term:
 
 
 class LogLikelihood:
-    """Log-likelihood of `family` in its free coordinates, for every group of `lives`, which may be of any kind.
-
-    With `prior_mean` (k,) and `prior_precision` (k, k) the log density of a normal prior on the free coordinates is
-    added, up to its constant.
-    """
+    """Log-likelihood of `family` in free coordinates, by group of `lives`; with a normal prior, if given."""
 
     def __init__(
         self,

@@ -103,13 +103,11 @@ class _Marginal:
 def _fit_fleet(
     family: type[Family], lives: LifeData, mode: FloatArray, mean: FloatArray, deviation: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, bool]:
-    """Fit the distribution over a fleet by maximum marginal likelihood.
-
-    Each group needs a life, and a likelihood above zero. The search starts from `mode`, free coordinates (groups, k),
-    and from `mean` and `deviation` (k,) of the distribution over the fleet. Returned are mean and covariance of this
-    distribution; mean and covariance of every node's posterior, its uncertainty included; the share of the fleet's mean
-    in the mean of each posterior, shape (groups, k, k), the distribution over the fleet taken as known; and whether
-    another Newton step would gain less than 0.01.
+    """Fit the distribution over a fleet by maximum marginal likelihood, of groups with a life and a likelihood above 0.
+    The search starts from `mode`, free coordinates (groups, k), and `mean` and `deviation` (k,) of that distribution.
+    Returned are its mean and covariance; mean and covariance of every node's posterior, its uncertainty included; the
+    share of the fleet's mean in the mean of each posterior, (groups, k, k), the distribution over the fleet taken as
+    known; and whether another Newton step would gain less than 0.01.
     """
     k = mode.shape[1]
     marginal = _Marginal(family, lives, mode)

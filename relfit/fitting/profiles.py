@@ -211,10 +211,7 @@ def _limit(
 def border(
     objective: LogLikelihood, centre: FloatArray, information: FloatArray, top: float, drop: float
 ) -> FloatArray:
-    """Border of the region in which the likelihood of one group is within `drop` of its maximum, shape (angles, 2).
-
-    In two free coordinates, along rays from the maximum; NaN where the region has no end that way.
-    """
+    """Border of one group's region within `drop` of the maximum, (angles, 2), along rays; NaN where it has no end."""
     angle = 2.0 * np.pi * np.arange(_ANGLES) / _ANGLES
     rays = np.stack([np.cos(angle), np.sin(angle)], axis=1) @ whitening(information[None])[0].T
 

@@ -70,10 +70,7 @@ class Durations:
 
 @made_once
 def times_to_failure(log: Tables, per: str = "node", rules: Rules | None = None) -> Durations:
-    """Times to failure by node, system or a column; `FailureLog.ttf` describes them.
-
-    An `ArgumentError` for an unknown column, or a period of a log that gives durations without dates.
-    """
+    """Times to failure by node, system or a column; `FailureLog.ttf` describes them."""
     rules = rules or Rules()
     if log.lifetimes is None:
         times = _failures(log, outages_of(log, per, rules.overlaps), rules, log.question if per == "node" else None)
@@ -122,10 +119,8 @@ def times_to_repair(log: Tables, per: str = "node", rules: Rules | None = None) 
 
 def times_by_cause(log: Tables, column: str, per: str = "node", rules: Rules | None = None) -> LifeData:
     """Times to failure from each cause, one group for every group and cause; a missing cause is one, ``unknown``.
-
-    In the group of a cause only failures of that cause end a time; the others censor it. Fitted one by one, these give
-    the cause-specific hazards, and in series the distribution of all failures. An `ArgumentError` for a `column` that
-    events do not have, or a log that gives durations without dates.
+    Failures of other causes censor a time: fitted one by one, these give the cause-specific hazards, in series the
+    distribution of all failures. An `ArgumentError` for a `column` that events do not have, or a log without dates.
     """
     if log.lifetimes is not None or column not in log.events.columns or column in ("start", "end", "line"):
         raise ArgumentError(f"the events of this log have no column {column!r} to distinguish causes by")
@@ -278,10 +273,8 @@ def _packed(
 
 
 def _in_period(log: Tables, parts: pd.DataFrame, rules: Rules) -> tuple[pd.DataFrame, IntArray, str]:
-    """Durations in progress in a period, cut at its end, with their ``entry``; groups of the others; a note.
-
-    A period holds its first instant and not its last, unless that is the log's own: so the failures of two periods
-    that adjoin add up to those of both together.
+    """Durations in progress in a period, cut at its end, with ``entry``; groups of the others; a note. A period holds
+    its first instant, not its last (unless the log's own), so that failures of adjoining ones add up.
     """
     since, until = log.period(rules.since, rules.until)
     first, last = (stamp.as_unit("ns").value for stamp in (since, until))

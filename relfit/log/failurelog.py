@@ -59,8 +59,6 @@ class FailureLog(Tables):
         When a required column is missing.
     """
 
-    # ----------------------------------------------------------------- reading
-
     @property
     def systems(self) -> tuple[str, ...]:
         """Names of the systems, sorted (numbers by value)."""
@@ -74,8 +72,6 @@ class FailureLog(Tables):
 
     def __len__(self) -> int:
         return len(self.events)
-
-    # --------------------------------------------------------------- selecting
 
     def where(self, conditions: Mapping[str, object] | None = None, /, **columns: object) -> FailureLog:
         """The part of the log with these values.
@@ -251,8 +247,6 @@ class FailureLog(Tables):
             self, events=kept_events, population=population.reset_index(drop=True), lifetimes=kept_lives, source=source
         )
 
-    # ------------------------------------------------------------------- lives
-
     def ttf(
         self,
         per: str = "node",
@@ -353,8 +347,6 @@ class FailureLog(Tables):
         if per == "all" and "all" not in self.attributes:
             return times(self, "node", rules).lives.pooled()
         return times(self, per, rules).lives
-
-    # ----------------------------------------------------------------- showing
 
     def info(self) -> dict[str, Any]:
         """Counts of rows read, kept and rejected, and a summary of the log; ready for JSON."""

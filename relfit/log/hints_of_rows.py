@@ -47,11 +47,8 @@ def planned_hint(log: Tables) -> str:
 
 
 def growth_hint(log: Tables) -> str:
-    """That many nodes have no record in the first part of the log, more than at random; empty where few have.
-
-    Where a share q of the records is in the other part, all k of a node are with probability q^k. The part is that with
-    most such nodes beyond their expected number. Records soon after another of their node do not count: they may be
-    repeats.
+    """That more nodes than at random (q^k each) have no record in the log's first part; empty where few have.
+    Records soon after another of their node do not count: they may be repeats.
     """
     window, named = log.window, log.events[log.events["node"].notna()]
     if log.lifetimes is not None or log.at_one_instant or (log.population["entered"] > window.start).any():

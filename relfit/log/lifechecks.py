@@ -93,10 +93,7 @@ def known_names(further: Mapping[str, object]) -> Mapping[str, Any]:
 def named_columns(
     frame: pd.DataFrame, duration: object, by: object, named: Mapping[str, object]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The columns that name the group, and those of `named` by what they hold, with the ones of the standard names.
-
-    An `ArgumentError` for a column that is not there, and for values where the name of a column belongs.
-    """
+    """Columns that name the group, and those of `named` by what they hold; an `ArgumentError` for what is no column."""
     keys = list(by) if isinstance(by, (Sequence, pd.Index)) and not isinstance(by, str) else [by]
     for name, column in [("duration", duration), *(("by", key) for key in keys), *named.items()]:
         if not isinstance(column, Hashable):
@@ -110,10 +107,7 @@ def named_columns(
 
 
 def aligned(durations: object, beside: Mapping[str, object]) -> dict[str, Any]:
-    """What is given beside durations, with Series in the order of the durations' labels where these are a Series.
-
-    An `ArgumentError` where Series have other labels, or an order that says nothing of the durations.
-    """
+    """What is given beside durations, Series in their order of labels; an `ArgumentError` where labels do not fit."""
     given: dict[str, Any] = {"durations": durations, **beside}
     series = {name: values for name, values in given.items() if isinstance(values, pd.Series)}
     for first in list(series)[:1]:
@@ -163,10 +157,7 @@ def reject_columns(names: Collection[object]) -> None:
 
 
 def as_flags(observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-    """Flags that are true where a failure was observed; a `DataError` for others than true and false, 1 and 0.
-
-    The words True and False count as such: tables of Dask hold flags beside missing values as text.
-    """
+    """Flags of observed failures: true and false, 1 and 0, or the words (Dask's text); a `DataError` for others."""
     values = as_column("observed", observed)
     numbers = values
     if values.dtype.kind not in "biuf":

@@ -26,11 +26,8 @@ _NOT_A_GROUP = {"start", "end", "line", "start_cut", "end_cut", *POPULATION_COLU
 
 @dataclass(frozen=True, eq=False)
 class Watched:
-    """From when to when each group was watched. Instants are nanoseconds since 1970, UTC.
-
-    ``groups`` has labels in natural order, (system, node) by node. ``entered`` and ``left`` go from the first node's
-    beginning to the last node's end; ``entered_known`` says that all nodes of the group were installed when their
-    observation began, ``left_known`` that the end is declared, rather than the last instant seen.
+    """From when to when each group was watched; nanoseconds since 1970, UTC; labels in natural order.
+    ``entered_known``: all nodes installed when observation began; ``left_known``: the end is declared.
     """
 
     groups: pd.Index
@@ -149,10 +146,8 @@ def clock_step(log: Tables) -> int:
 
 
 def timed_repairs(hours: FloatArray, step: int) -> BoolArray:
-    """Which outages with an end say how long repairs take: those that took time; `step` is `clock_step`.
-
-    Where the clock's step is a tenth of their mean or more, those of no length too: they were shorter than a step, and
-    without them the mean is too long (with them it is right if the clock rounds starts and ends alike).
+    """Which outages with an end say how long repairs take: those that took time.
+    Where `step` (`clock_step`) is a tenth of their mean or more, those of no length too, or the mean is too long.
     """
     took = hours > 0.0
     coarse = took.any() and step / NANOSECONDS_PER_HOUR >= _COARSE * hours[took].mean()
@@ -279,10 +274,7 @@ def _merge(
 
 
 def _bursts(node: IntArray, start: IntArray, end_known: BoolArray, step: int, window: Window) -> tuple[BoolArray, int]:
-    """Which records continue a burst of their node, and within how many nanoseconds records are one; 0 for no bursts.
-
-    Only where at least half of the records have no end: a log of messages. Known ends say what one outage is.
-    """
+    """Which records continue a burst, and within how many nanoseconds (0: none); where half or more have no end."""
     follows = np.zeros(start.size, dtype=np.bool_)
     if 2 * int(end_known.sum()) > start.size:
         return follows, 0

@@ -276,10 +276,8 @@ def check_log(log: object) -> None:
 
 
 def made_once(function: Callable[P, T]) -> Callable[P, T]:
-    """A function of a log and options that answers once: the log, which never changes, keeps the answer.
-
-    An answer is not kept if it was drawn from a generator, or if an option cannot be hashed. Anything but a log is
-    refused by `check_log`, unless the function takes durations as well.
+    """A function of a log and options that answers once; not kept if drawn from a generator or unhashable.
+    Anything but a log is refused by `check_log`, unless the function takes durations as well.
     """
     names = signature(function)
     of_lives = "log" in names.parameters and "LifeData" in str(names.parameters["log"].annotation)
@@ -378,10 +376,7 @@ def pairs(frame: pd.DataFrame) -> pd.MultiIndex:
 
 
 def unseen(once: int, twice: int, named: int, listed: int) -> int:
-    """Least number of nodes that are not listed, from those with one record and with two; 0 below 5 % of all.
-
-    `named` are nodes with any record, `listed` these and the nodes that are listed without a record.
-    """
+    """Least number of nodes not listed, by those with one record and two; 0 below 5 %; `named` have any record."""
     least = once * (once - 1) / (2.0 * (twice + 1.0)) - (listed - named)
     return math.ceil(least) if least > _MOST_UNSEEN * (least + listed) else 0
 

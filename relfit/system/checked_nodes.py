@@ -61,9 +61,8 @@ def components_of(
     nodes: object, count: int | None, names: pd.Index | None = None, what: str = "node"
 ) -> tuple[Component, ...]:
     """Components from a batch, one distribution for `count` equal nodes, or a sequence of distributions.
-
-    An `ArgumentError` for no nodes, a batch of more than one dimension, or another number of nodes than `count`; a
-    `DataError` names a node with missing or impossible parameters.
+    An `ArgumentError` for none, a batch of more dimensions, or another number than `count`; a `DataError` names a node
+    with missing or impossible parameters.
     """
     if isinstance(nodes, Distribution):
         components: tuple[Component, ...] = (_of_batch(nodes, count),)

@@ -31,10 +31,7 @@ _STEEP = 1e6  # stands for an infinite tail index in sums
 def node_hazards(
     components: Sequence[Component], ages: FloatArray, x: FloatArray, *, rates: bool = False, count: int | None = None
 ) -> FloatArray:
-    """Conditional cumulative hazards of the nodes given their ages, or failure rates per hour, shape ``(*x, n)``.
-
-    Of distributions of shape (rows, n), the last axis of `x` has rows.
-    """
+    """Conditional cumulative hazards (or failure rates per hour) of nodes given their ages, shape ``(*x, n)``."""
     size = ages.size if count is None else count
     out, time = np.empty((*x.shape, size)), x[..., None]
     for component in components:

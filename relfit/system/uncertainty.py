@@ -63,11 +63,9 @@ class ParameterSource:
 def sources_of(
     components: Sequence[Component], names: pd.Index, groups: IntArray | None, origin: object
 ) -> list[ParameterSource]:
-    """The sources of the parameters of a system's nodes, one entry per distribution.
-
-    `groups` has the position of each node's fitted group; `origin` the fits, or an object that draws the nodes itself
-    (``node_sources``) and factors of wider causes (``wide_factors``). An `ArgumentError` for a system that was not made
-    from fits, or fits without a covariance.
+    """The sources of the parameters of a system's nodes, one entry per distribution; `groups` are positions of fits.
+    `origin` has the fits, or draws nodes itself (``node_sources``, ``wide_factors``); an `ArgumentError` for a system
+    not made from fits, or fits without a covariance.
     """
     if origin is None or groups is None:
         raise ArgumentError("this system was made from given parameters, which have no uncertainty", remedy=_FROM_FITS)
@@ -115,10 +113,8 @@ def _roots(fit: FamilyFit | PooledFit, kind: type[Family], groups: IntArray) -> 
 
 
 def _pooled_roots(fit: PooledFit, groups: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Own and shared uncertainty of pooled nodes.
-
-    A node's posterior mean moves with the fleet's mean by its shrinkage B. The information about that mean is the sum
-    of the precisions ``inv(covariance) (1 - B)`` over the fleet; the rest of a node's covariance is its own.
+    """Own and shared uncertainty of pooled nodes. A posterior mean moves with the fleet's by its shrinkage B; the
+    information about that is the sum of ``inv(covariance) (1 - B)``.
     """
     seen: BoolArray = np.isfinite(np.concatenate([fit.shrinkage, fit.free], axis=1)).all(axis=1)
     if not seen[groups].all():
@@ -252,11 +248,9 @@ def checked(quantity: str, argument: object, level: float, n_draws: int, by_size
 def limits(
     estimate: FloatArray, drawn: FloatArray, level: float, *, reflect: bool, most: npt.ArrayLike = np.inf
 ) -> tuple[FloatArray, FloatArray]:
-    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds if it has an upper bound.
-
-    `most` is the upper bound. `reflect` reflects the percentiles at the estimate (basic bootstrap: Davison and Hinkley
-    1997, section 5.2): with many fits the curvature of the scale shifts the draws, and plain percentiles would count
-    this shift twice. Limits are widened to contain the estimate.
+    """Limits of a positive quantity from draws: percentiles of its log, or of its log odds below the bound `most`.
+    `reflect` reflects them at the estimate (basic bootstrap: Davison and Hinkley 1997, section 5.2): with many fits the
+    curvature of the scale shifts the draws, and plain percentiles count that twice. Widened to contain the estimate.
     """
     end = np.asarray(most, dtype=np.float64)
     ended = np.isfinite(end)

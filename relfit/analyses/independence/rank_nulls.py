@@ -57,7 +57,8 @@ def null_of(method: str, length: int) -> RankNull:
         return RankNull(*_spearman_lattice(length))
     if method == "kendall":
         if length <= _KENDALL_EXACT:
-            return RankNull(*_kendall_lattice(length))
+            pairs = length * (length - 1) // 2  # inversions, whose number is symmetric
+            return RankNull(1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, inversions(length))
         return RankNull(deviation=float(np.sqrt(2.0 * (2 * length + 5) / (9.0 * length * (length - 1)))))
     return RankNull(degrees=float(length - 2))
 
@@ -91,9 +92,3 @@ def inversions(length: int) -> FloatArray:
     for size in range(2, length + 1):
         mass = np.convolve(mass, np.full(size, 1.0 / size))
     return mass
-
-
-def _kendall_lattice(length: int) -> tuple[FloatArray, FloatArray]:
-    """Values and probabilities of Kendall's tau by the number of inversions, which is symmetric."""
-    pairs = length * (length - 1) // 2
-    return 1.0 - 2.0 * np.arange(pairs, -1, -1) / pairs, inversions(length)

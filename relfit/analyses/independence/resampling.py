@@ -20,11 +20,8 @@ _LEAST_IN_BIN = 50  # failures from which a rate is estimated
 
 
 def moved(failures: NodeSeries, rng: np.random.Generator, reach: float | None = None) -> IntArray:
-    """Failure times of every node, all moved by one random amount so that its own gaps stay in their order.
-
-    Without `reach` they are rotated over the node's time of observation: the rate becomes constant; a unit that left
-    with its only failure fails at a random instant of the observation of all nodes. With `reach` (hours) they move by
-    at most that and are reflected at its ends: the rate over the calendar stays.
+    """Failure times of every node, all rotated over its observation by one random amount: the rate becomes constant.
+    With `reach` (hours) they move by at most that, reflected at the ends: the rate over the calendar stays.
     """
     length = np.maximum(failures.left - failures.entered, 1)
     most = 0.5 * length if reach is None else np.minimum(reach * NANOSECONDS_PER_HOUR, _SHARE * length)

@@ -75,10 +75,8 @@ def _run_probabilities(n1: IntArray, n2: IntArray) -> FloatArray:
 
 
 def durbin_watson_p(statistic: npt.ArrayLike, sizes: npt.ArrayLike, fourth: npt.ArrayLike) -> FloatArray:
-    """Two-sided p-values of Durbin-Watson statistics of series about their means; no normal values are needed.
-
-    The distribution over all orders of the values is taken as the symmetric beta with the exact variance. `fourth` is
-    the sum of the fourth powers of the deviations from the mean over the square of the sum of their squares.
+    """Two-sided p of Durbin-Watson statistics over all orders of the values, as a symmetric beta with exact variance.
+    `fourth` is the sum of fourth powers of the deviations from the mean over the square of the sum of their squares.
     """
     d, n = np.broadcast_arrays(np.asarray(statistic, np.float64), np.asarray(sizes, np.int64))
     edge = 2.0 * np.cos(np.pi / n)

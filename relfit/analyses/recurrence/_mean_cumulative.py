@@ -175,11 +175,7 @@ def _steps(
     first: int,
     last: int,
 ) -> None:
-    """Mean cumulative function at every step and its robust variance, for the groups first..last.
-
-    Sums of the residuals of histories (weighted events less what the mean would have given) and of their squares are
-    carried along, so that the work grows with the events.
-    """
+    """Mean cumulative function at every step and its robust variance, for the groups first..last, by running sums."""
     by_begin, by_end, begin, end = order[0], order[1], watched[0], watched[1]
     earned, base = np.zeros(begin.size), np.zeros(begin.size)  # weighted events of each history, the drift as it came
     for group in range(first, last):

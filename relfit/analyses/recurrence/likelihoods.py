@@ -145,10 +145,7 @@ class Poisson(_Process):
 
 
 class Renewal(_Process):
-    """Weibull gaps; free coordinates ``log shape, log scale``.
-
-    The gap before the first event of a left-open history is one of a process that has run for long.
-    """
+    """Weibull gaps, stationary before a left-open history's first event; free coordinates ``log shape, log scale``."""
 
     def __init__(self, copies: GroupedHistories) -> None:
         self.copies, histories, size = copies, copies.histories, copies.n_groups

@@ -104,12 +104,9 @@ def handbook(counted: CountedEvents, alone: BoolArray) -> _Outcome:
 
 
 def lasting(counted: CountedEvents) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Whether counts rise or fall from part to part of the window by more than they scatter about a straight line.
-
-    Student's t of the slope with ten degrees of freedom, its two-sided p, and variance over mean of the counts. Events
-    in bursts come less evenly than Poisson, so the line is compared with the scatter of the twelve parts. Scatter that
-    lasts from one part to the next, as a season does, widens the error by the autocorrelation of the residuals (less
-    its bias).
+    """Student's t (10 degrees of freedom) of the slope of counts by part, two-sided p, and their variance over mean.
+    Events in bursts are not Poisson, so the line is compared with the scatter of the twelve parts; the error is widened
+    by the autocorrelation of the residuals (less its bias), as of a season.
     """
     size, parts = counted.events.size, LASTING_PARTS
     cell = counted.group * parts + np.minimum((counted.share * parts).astype(np.int64), parts - 1)

@@ -93,10 +93,8 @@ def without_failure(
     table: pd.DataFrame, inside: BoolArray, exposure: pd.Series, model: str, entry: str | None, level: float
 ) -> tuple[float, float]:
     """Two-sided p-value that nothing failed `inside`, and the largest ratio of rates there to those elsewhere.
-
-    Both by the chance of none, given the failures elsewhere: that of a binomial distribution for rates, the partial
-    likelihood for hazards, a ratio of likelihoods for times (by how many times they may be shorter). Where failures of
-    nodes vary by more than chance, its logarithm is divided by the ratio of the variances.
+    By the chance of none: binomial (rates), partial likelihood (hazards), ratio of likelihoods (times); its log is
+    divided by the ratio of the variances where failures of nodes vary by more than chance.
     """
     failures, hours = failures_of(table).to_numpy(), exposure.to_numpy(dtype=np.float64)
     if "ttf" in table:

@@ -69,10 +69,7 @@ def names_in(right: str) -> list[str]:
 def covariates_of(
     table: pd.DataFrame, right: str, reference: Mapping[str, object], offered: Iterable[str]
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """The columns that a formula names, rows with a missing one left out, and how many these were by column.
-
-    Text, booleans and columns within ``C()`` are categories with their levels in natural order, the reference first.
-    """
+    """Columns of a formula, less rows that miss one (counted by column); text, booleans and ``C()`` are categories."""
     names, known = names_in(right), list(offered)
     for name in names:
         if name not in known:

@@ -74,10 +74,7 @@ def by_stratum(
 def _risk_sets(
     durations: FloatArray, observed: BoolArray, matrix: FloatArray, coefficients: FloatArray, entry: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, IntArray, FloatArray, IntArray, FloatArray, FloatArray]:
-    """Centred covariates and relative hazards of rows; rows that failed, in order of time; their times; at risk then.
-
-    Those at risk have the sums of relative hazards, and of these times the covariates, less Efron's shares of the tied.
-    """
+    """Centred covariates and relative hazards of rows; failed rows by time; times; sums at risk then, Efron's ties."""
     x = matrix - matrix.mean(axis=0)
     linear = x @ coefficients
     relative = np.exp(linear - linear.max())

@@ -109,10 +109,8 @@ def fit_times(
 def _proportional(
     fitter: object, table: pd.DataFrame, columns: list[str], statistic: FloatArray | None
 ) -> pd.DataFrame:
-    """Whether each hazard ratio is constant: the test of Grambsch and Therneau by the rank of time.
-
-    From lifelines, unless its `statistic` is there: lifelines has no residuals of durations that entered late, and
-    those of strata in another order than its times.
+    """Whether hazard ratios are constant (Grambsch and Therneau, rank of time): from lifelines without `statistic`.
+    Lifelines has no residuals of durations that entered late, and those of strata in another order than its times.
     """
     from lifelines.statistics import proportional_hazard_test
 

@@ -277,7 +277,6 @@ def _limits_of_cuts(
     cuts: IntArray, counts: IntArray, exposure: FloatArray, dispersion: float, level: float
 ) -> IntArray:
     """First and last bin at which each period but the first can have begun, given the other cuts.
-
     By the quantile of (1 - exp(-x/2))**2, the distribution of twice the fall of the log-likelihood (Hansen 2000).
     """
     allowed = -np.log1p(-np.sqrt(level)) * dispersion  # half of the quantile

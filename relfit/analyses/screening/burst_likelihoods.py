@@ -29,10 +29,7 @@ class BurstFit:
 
 @njit(cache=True, nogil=True)
 def after(time: FloatArray, label: IntArray, weight: FloatArray, delays: FloatArray) -> FloatArray:
-    """Densities of exponential delays since all earlier points of the same label, summed, shape (points, delays).
-
-    `time` rises; points of one instant do not follow each other, and those of label -1 follow nothing.
-    """
+    """Sums of exponential densities of delays since earlier points of one label (-1: none), shape (points, delays)."""
     n_labels = label.max() + 1 if label.size else 0
     out = np.zeros((time.size, delays.size))
     last, tied = np.full(n_labels, -np.inf), np.zeros(n_labels)
@@ -102,8 +99,7 @@ def _spells(
 
 
 def spells(background: FloatArray, excited: FloatArray, ends: IntArray, expected: FloatArray, alike: float) -> float:
-    """Log-likelihood of points on a background times a level of each spell of time, plus what earlier points bring.
-
+    """Log-likelihood of points on a `background` times a level of each spell, plus what earlier points bring.
     `background` and `excited` are rates at the points, `ends` the points at which spells begin, `expected` of the
     background in each, `alike` one over the variance of levels: infinite where there are no good and bad ones.
     """

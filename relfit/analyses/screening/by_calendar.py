@@ -54,10 +54,7 @@ def calendar_shape(
 
 
 def told_from_calendar(models: RenewalModels, lives: LifeData, clock: FloatArray) -> RenewalModels:
-    """The models with intervals of the shape that exclude 1 only where a varying rate does not explain it.
-
-    Where `calendar_shape` does not confirm that, interval and covariance include 1, and the group is ``moving``.
-    """
+    """The models; where `calendar_shape` does not confirm a shape, ``moving``, with 1 in interval and covariance."""
     group, shape = models.group_of_node, models.shape
     claimed = (models.ageing != 0) & (models.status == "ok")
     moving = np.zeros(claimed.size, np.bool_)

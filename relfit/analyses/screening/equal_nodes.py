@@ -82,10 +82,7 @@ def _rarer(seen: FloatArray, drawn: FloatArray) -> float:
 
 
 def _scores(counts: FloatArray, spent: FloatArray) -> FloatArray:
-    """Two scores of each log, shape (logs, 2): for a spread of rates, and for one node with a rate of its own.
-
-    Squares of failures less those expected, beyond what chance adds; and the largest Poisson deviance of a node.
-    """
+    """Scores of logs, (logs, 2): squares of failures less those expected, beyond chance; largest Poisson deviance."""
     total = np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
     expected = np.maximum(spent * total / np.maximum(spent.sum(axis=-1, keepdims=True), 1e-300), 1e-300)
     excess = counts - expected

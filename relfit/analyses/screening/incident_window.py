@@ -115,9 +115,8 @@ class IncidentWindow(Result):
 @dataclass(frozen=True, eq=False)
 class Points:
     """Records, or incidents of a lower level, sorted by place and start; instants are nanoseconds.
-
-    `place` is where they may be joined, `unit` what must differ for that (a node, a rack), `begun` and `ended` say from
-    when to when each place was watched.
+    `place` is where they may be joined, `unit` what must differ for that (a node, a rack), `begun` and `ended` say
+    when each place was watched.
     """
 
     place: IntArray

@@ -28,19 +28,13 @@ _MEAN_OF_KEPT = 0.4375  # mean of the smaller four fifths of a chi-square variat
 
 
 def segments(counts: npt.ArrayLike, exposure: npt.ArrayLike, penalty: float, shortest: int = 1) -> IntArray:
-    """Exact segmentation of Poisson counts: what maximises the log-likelihood less `penalty` for each change.
-
-    Gives the bins at which segments begin, and the number of bins; a segment has `shortest` bins or more.
-    """
+    """Bins at which the segments of greatest log-likelihood less `penalty` per change begin, and the number of bins."""
     running, time = (np.append(0.0, np.cumsum(np.asarray(values, dtype=np.float64))) for values in (counts, exposure))
     return np.asarray(_best_cuts(running, time, penalty, shortest), dtype=np.int64)
 
 
 def merged(cuts: IntArray, counts: npt.ArrayLike, exposure: npt.ArrayLike, least_change: float) -> IntArray:
-    """Segments without the changes of rate that are smaller than by the factor `least_change`.
-
-    Of all neighbours whose rates differ by less, those are joined whose joining costs the least likelihood; then again.
-    """
+    """Segments joined, the least costly first, until neighbours' rates differ by the factor `least_change` or more."""
     joined = np.asarray(cuts, dtype=np.int64)
     while joined.size > 2:
         number = np.add.reduceat(np.asarray(counts, dtype=np.float64), joined[:-1])
@@ -93,9 +87,7 @@ def _scatter(counts: FloatArray, exposure: FloatArray, parts: int) -> FloatArray
 
 def excess(counts: NumberArray, exposure: FloatArray, shortest: int) -> float:
     """Scatter relative to Poisson, at least 1: the larger of that of neighbouring bins and that from month to month.
-
-    Neighbouring bins are joined until some five failures fall into each; a month is `shortest` bins, or as many as hold
-    five. Of its differences the largest fifth, which may be changes from period to period, is left out.
+    Bins are joined to some five failures each; a fifth of the monthly differences, perhaps changes, is left out.
     """
     number, total = counts.astype(np.float64), int(counts.sum())
     near = _scatter(number, exposure, int(np.clip(total // 5, min(40, counts.size), counts.size)))
@@ -164,10 +156,7 @@ def null_gains(
     n_resamples: int,
     rng: int | np.random.Generator | None,
 ) -> tuple[FloatArray, float]:
-    """What the best change gains in logs of a constant rate, which `draw` gives, and the p-value of `best`.
-
-    No more are drawn once it is plain that such logs reach `best` (Besag and Clifford 1991).
-    """
+    """Best gains in logs of a constant rate, p-value of `best`; ends once that is plain (Besag and Clifford 1991)."""
     generator = np.random.default_rng(rng)
     gains = np.empty(n_resamples)
     reached = 0

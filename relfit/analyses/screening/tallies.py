@@ -128,10 +128,7 @@ class CauseTally(Result):
 
 
 def by_cause(log: FailureLog) -> CauseTally:
-    """Share of each cause in the events and in the hours of outage.
-
-    A record's outage counts once, whether it stopped one node or the whole system; records without an end have none.
-    """
+    """Share of each cause in the events and the hours of outage, each outage once; those without an end have none."""
     events = log.events
     cause = events["cause"].astype(object).where(events["cause"].notna(), NOT_STATED).astype(str)
     outage = _hours(events["start"], events["end"])

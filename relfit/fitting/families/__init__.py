@@ -92,6 +92,5 @@ def family_named(name: str) -> type[Family]:
         return FAMILIES[wanted]
     near = get_close_matches(wanted, FAMILIES, n=1)
     raise ArgumentError(
-        f"unknown family {name!r}",
-        remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FAMILIES)}",
+        f"unknown family {name!r}", remedy=f"did you mean {near[0]}?" if near else f"use one of {', '.join(FAMILIES)}"
     )

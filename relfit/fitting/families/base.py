@@ -105,8 +105,6 @@ class Family(Distribution):
             object.__setattr__(value, name, np.asarray(parameter, dtype=np.float64))
         return value
 
-    # ------------------------------------------------------------- for searches
-
     @classmethod
     @abstractmethod
     def start(cls, meanlog: npt.ArrayLike, sdlog: npt.ArrayLike) -> FloatArray:
@@ -134,8 +132,6 @@ class Family(Distribution):
         with np.errstate(over="ignore", under="ignore"):
             return np.stack([_FREE[domain][1](values[..., i]) for i, domain in enumerate(cls.domains)], axis=-1)
 
-    # -------------------------------------------------------------- parameters
-
     @classmethod
     def parameter_names(cls) -> tuple[str, ...]:
         """Names of the parameters, in the order of the constructor."""
@@ -154,8 +150,6 @@ class Family(Distribution):
         """The distributions at `position` of the batch."""
         shape = self.batch_shape
         return self.unchecked(*(np.broadcast_to(value, shape)[position] for value in self.parameters().values()))
-
-    # ----------------------------------------------------------------- showing
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, ready for JSON."""
@@ -183,13 +177,8 @@ class ShapeScale(Family):
 
 
 @cache
-def spread_table(
-    of_log_shape: Callable[[FloatArray], Family],
-) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
-    """Function from the standard deviation of the log of life to the log of the shape and the mean of that log.
-
-    `of_log_shape` gives the distributions of scale 1. Beyond the table the function gives the nearest entry.
-    """
+def spread_table(of_log_shape: Callable[[FloatArray], Family]) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+    """Function from the deviation of log life to log shape and mean log life, of scale 1; nearest beyond the table."""
     log_shapes = np.linspace(-12.0, 12.0, 49)
     # moments over the quantiles at equal steps of the log odds, whose weights are the logistic density
     x = np.linspace(-36.0, 36.0, 41)[:, None]

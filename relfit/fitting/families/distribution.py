@@ -72,8 +72,6 @@ class Distribution(ABC):
     give the times the shape ``(m, 1)``.
     """
 
-    # ------------------------------------------------------- of a distribution
-
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, ready for JSON."""
@@ -90,8 +88,6 @@ class Distribution(ABC):
     @abstractmethod
     def log_pdf(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the density at `time`, per hour."""
-
-    # ------------------------------- defaults, for which a family may have better
 
     def log_integrated_tail(self, time: npt.ArrayLike) -> FloatArray:
         """Log of the integral of the reliability from `time` on, in hours; at 0, of the mean life.
@@ -133,8 +129,6 @@ class Distribution(ABC):
     def mean(self) -> FloatArray:
         """Mean life in hours."""
         return self.mean_residual_life(0.0)
-
-    # ----------------------------------------------------------------- derived
 
     def sf(self, time: npt.ArrayLike, age: npt.ArrayLike | None = None) -> FloatArray:
         """Reliability: the probability of surviving `time` hours, or `time` hours more at an `age` in hours.
@@ -238,8 +232,6 @@ class Distribution(ABC):
     def _length_biased(self, shape: tuple[int, ...], rng: np.random.Generator) -> FloatArray | None:
         """Lives drawn in proportion to their length, or None."""
         return None
-
-    # ------------------------------------------------- given survival to an age
 
     def conditional_cumulative_hazard(self, time: npt.ArrayLike, age: npt.ArrayLike) -> FloatArray:
         """``H(age + time) - H(age)``: minus the log of the probability of surviving `time` hours more at `age`.

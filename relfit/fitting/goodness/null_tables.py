@@ -70,10 +70,7 @@ def kolmogorov_p(statistic: npt.ArrayLike, size: npt.ArrayLike) -> FloatArray:
 
 
 def _exact(d: FloatArray, n: IntArray) -> FloatArray:
-    """Tail probabilities at statistics `d` of rising sizes `n`, all with the same whole part of ``n d``.
-
-    Their matrices differ in the first column and the last row alone, so that all move their rows by one product.
-    """
+    """Tail probabilities at `d` of rising sizes `n`, all with the same whole part of ``n d``: rows move together."""
     k = int(np.floor(n[0] * d[0])) + 1
     size = 2 * k - 1
     h = (k - n * d)[:, None]

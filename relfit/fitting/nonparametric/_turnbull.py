@@ -210,10 +210,8 @@ def turnbull(
 
 @dataclass(frozen=True)
 class _Coded:
-    """Rows with the ends of their intervals as whole numbers: four times the rank of the time, plus the kind of end.
-
-    ``before`` is the end of what left truncation leaves out below, ``after`` the start of what right truncation leaves
-    out above; minus one where there is none.
+    """Rows with the ends of their intervals as four times the rank of the time plus the kind of end.
+    ``before`` and ``after`` bound what truncation leaves out below and above; minus one where there is none.
     """
 
     levels: FloatArray
@@ -274,9 +272,6 @@ def _merged(
     rows = np.searchsorted(table[first, 0], np.arange(groups + 1)).astype(np.int64)
     totals = np.add.reduceat(weight[order], first)
     return rows, np.ascontiguousarray(table[first, 1:3]), np.ascontiguousarray(table[first, 3:5]), totals
-
-
-# ----------------------------------------------------------------- compiled search
 
 
 @njit(cache=True, nogil=True)
@@ -363,10 +358,7 @@ def _run(p: np.ndarray, sums: np.ndarray, low: int, high: int) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _scores(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: np.ndarray) -> float:
-    """Derivative of the log-likelihood by each mass, for masses that add up to one; returns the rows at large.
-
-    A row that is not conditioned is conditioned on all intervals, whose mass is one.
-    """
+    """Derivative of the log-likelihood by each mass, masses adding up to one; returns the rows at large."""
     change = np.zeros(p.size + 1)
     large, sums = 0.0, _running(p)
     for i in range(w.size):
@@ -391,10 +383,7 @@ def _improved(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score:
 
 @njit(cache=True, nogil=True)
 def _violation(p: np.ndarray, a: np.ndarray, b: np.ndarray, w: np.ndarray, score: np.ndarray) -> float:
-    """Largest violation per weight: a score above zero, or another than zero where there is mass; fills `score`.
-
-    Infinite where a row's run has no mass.
-    """
+    """Largest violation of optimality per weight (infinite where a row's run has no mass); fills `score`."""
     _scores(p, a, b, w, score)
     score /= w.sum()
     worst = 0.0 if np.isfinite(score).all() else math.inf

@@ -114,8 +114,6 @@ class StepCurves(Grouped):
         """Time up to which each group was observed, shape (groups,); the curve says nothing beyond it."""
         return self.last_times()
 
-    # ----------------------------------------------------------------- values
-
     def at(self, times: Durations) -> FloatArray:
         """Estimates at `times`; past the last time of a group its last value (Gill's rule).
 
@@ -248,8 +246,6 @@ class StepCurves(Grouped):
         """One row per step: ``time`` (hours), ``estimate``, ``standard_error``, ``low``, ``high``, and numbers."""
         return self._table(*_STEPS).rename(columns={"times": "time"})
 
-    # ---------------------------------------------------------------- helpers
-
     def _beyond(self, times: FloatArray) -> BoolArray:
         """Where times are past the end of observation, shape (groups, m); everywhere for a group without durations."""
         return times_per_group(times, self.n_groups) > np.nan_to_num(self.seen_until(), nan=-1.0)[:, None]
@@ -263,10 +259,7 @@ class StepCurves(Grouped):
 
 
 def times_per_group(times: Durations, groups: int) -> FloatArray:
-    """Times to look up as one row per group, shape (groups, m).
-
-    An `ArgumentError` for times below zero or missing, or of a shape that does not fit.
-    """
+    """Times to look up, (groups, m); an `ArgumentError` for those below zero or missing, or another shape."""
     wanted = durations("times", times, infinite=True)
     if wanted.ndim > 2 or (wanted.ndim == 2 and wanted.shape[0] != groups):
         raise ArgumentError(f"times of shape {wanted.shape} do not have one row for each of the {groups} groups")

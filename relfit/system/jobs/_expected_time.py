@@ -120,9 +120,7 @@ def best_checkpoint(
     first: TimeToFailure, work: float, checkpoint: Checkpoint, restart: float, later: TimeToFailure, near: float
 ) -> tuple[Checkpoint, float]:
     """The checkpoint with equal segments and the least expected time, and the log of that time.
-
-    The number of segments is doubled and halved from that of an interval of `near` hours; then the gaps on both sides
-    of the best are halved until together they are a twenty-fifth of it.
+    The number of segments is searched from that of `near` hours, by halving gaps to a twenty-fifth.
     """
     need_time_to_save(checkpoint)
     logs: dict[int, float] = {}
@@ -243,11 +241,7 @@ def _shares(hazards: Hazards, rows: IntArray, length: FloatArray, step: float) -
 def _walk_back(
     first: TimeToFailure, again: TimeToFailure, work: float, plan: Checkpoint, restart: float, last_save: bool
 ) -> float:
-    """Expected hours with checkpoints; infinite beyond the largest float.
-
-    ``after[k]``, the mean time for the last k segments after a restart, is the mean time to failure or end, plus the
-    mean over failures of the restart and of the `after` for the segments left then.
-    """
+    """Expected hours with checkpoints, or inf; ``after[k]`` is the mean time for the last k segments on restart."""
     count = plan.segments(work)
     used = min(count, _MOST_SEGMENTS)
     held, read = plan.exposed_save, plan.exposed_restore

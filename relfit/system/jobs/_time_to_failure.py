@@ -286,10 +286,7 @@ def table_by_size(system: System, order: IntArray, last: IntArray, shortest: flo
 def _interpolate(
     table: np.ndarray, first: float, rows: np.ndarray, log_x: np.ndarray, begin: int, end: int, out: np.ndarray
 ) -> None:
-    """Cumulative hazards for the rows `begin` to `end` of `log_x`, by the polynomial through the eight nearest points.
-
-    In its barycentric form; outside the grid by a straight line, a power of time.
-    """
+    """Cumulative hazards at `log_x`: barycentric through the eight nearest points, a power of time outside the grid."""
     last = table.shape[1] - 1
     for r in range(begin, end):
         values = table[rows[r]]

@@ -179,10 +179,7 @@ def mu_times_root(mu: FloatArray, c: FloatArray, cost: FloatArray, exposed: bool
 def expected_exponential(
     mtbf: Hours, work: Hours, every: Hours, plan: Checkpoint, restart: Hours, last_save: bool = False
 ) -> FloatArray:
-    """Expected hours of jobs of `work` hours, arrays of one shape: full segments, and a last, shorter one.
-
-    The first segment begins without a restore; restores follow only failures. `plan` has the costs.
-    """
+    """Expected hours of jobs of `work` hours: full segments and a shorter one; restores follow only failures."""
     costs = (plan.restore, restart, plan.exposed)
     with np.errstate(invalid="ignore", over="ignore"):
         count = _segments(work, every) - 1.0

@@ -390,10 +390,8 @@ def limits_of_draws(
     system: System, log_estimate: FloatArray, log_drawn: FloatArray, log_length: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """Limits, in hours, of expected times, from their logs at the estimate (m,) and in the draws (draws, m).
-
-    On the scale of ``log(E / T - 1)``, the relative time added by failures. Percentiles are reflected at the estimate
-    (basic bootstrap: Davison and Hinkley 1997, section 5.2), because the uncertainty of many maximum-likelihood fits
-    shifts the draws; those of pooled nodes are not reflected. Limits are widened to contain the estimate.
+    On the scale of ``log(E / T - 1)``, the relative time added by failures; reflected unless nodes are pooled, and
+    widened to contain the estimate, as `relfit.system.uncertainty.limits`.
     """
 
     def scaled(log_time: FloatArray) -> FloatArray:

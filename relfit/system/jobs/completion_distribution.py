@@ -128,10 +128,8 @@ class RestartDistribution:
 
     @cached_property
     def _later_failures(self) -> tuple[FloatArray, float, float]:
-        """Probability that failures after the first make the cost exceed ``s + R``, on a grid of s.
-
-        The first array leaves out the part that changes fast near zero: the second value times the distribution of the
-        first attempt. The third value is the rate per cell at which the tail falls.
+        """P(failures after the first cost more than ``s + R``) on a grid of s, less the fast part near zero (the second
+        value times the distribution of the first attempt); third, the rate per cell at which the tail falls.
         """
         near, outer, alive = self._masses(self._hazards[1])
         size = int(_REACH * (self._cells + self.restart / self._step)) + 2
