@@ -31,10 +31,7 @@ _LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 def stamps_without_year(
     octets: npt.NDArray[np.uint8], begins: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
-    """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and which lines have one.
-
-    A priority in front, ``<4>``, is skipped.
-    """
+    """Month, day and second of the day of stamps such as ``<4>Jan  5 10:00:00``, and which lines have one."""
     at = begins + _priority(octets, begins)
     fits = at + _WIDTH <= octets.size
     at = np.where(fits, at, 0)

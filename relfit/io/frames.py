@@ -58,10 +58,7 @@ def text_column(values: object) -> pd.Series:
 def events_frame(
     *, start: pd.Series, scope: object = None, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The events table of a `FailureLog` from columns of one length, times in UTC; those left out are empty or false.
-
-    A missing scope is ``"node"`` for a record with a node; without a node it stays missing.
-    """
+    """The events of a `FailureLog` from columns of one length, times in UTC; a node's missing scope is ``"node"``."""
     frame = _frame(EVENT_COLUMNS, len(start), {"start": start, **columns}, attributes)
     codes = -frame["node"].isna().to_numpy().astype(np.int8)
     default_scope = pd.Series(pd.Categorical.from_codes(codes, pd.Index(["node"])))

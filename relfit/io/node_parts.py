@@ -85,10 +85,7 @@ class NodeParts:
 
 
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
-    """Write the rows of files that `relfit.write` wrote to an empty folder, by their nodes; it needs thrice the space.
-
-    A `ReadError` for another file, or one with lifetimes without dates; a `DataError` without any event.
-    """
+    """Write the rows of `relfit.write`'s files to an empty folder, by their nodes; it needs thrice the space."""
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]
     sizes, windows, zones = [], [], set()

@@ -83,8 +83,6 @@ class FleetStore:
         """Number of records."""
         return int(self._database.rows("SELECT count(*) FROM events")[0][0])
 
-    # ------------------------------------------------------------------ sources
-
     def cursor(self, source: str) -> dict[str, Any]:
         """The cursor of a source; empty before its first round."""
         rows = self._database.rows("SELECT cursor_json FROM sources WHERE source = ?", (source,))
@@ -317,8 +315,6 @@ class FleetStore:
         certain = bool(first_known), bool(last_known)
         database.insert("documents", source, place, first, last, *certain, *rows_of, reasons)
 
-    # --------------------------------------------------------------- what is stored
-
     def log(
         self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC", until: pd.Timestamp | None = None
     ) -> FailureLog:
@@ -348,8 +344,6 @@ class FleetStore:
     def rejected(self) -> int:
         """Number of rejected rows of all documents."""
         return int(self._database.rows("SELECT coalesce(sum(rows_rejected), 0) FROM documents")[0][0])
-
-    # ------------------------------------------------------------ forecasts, alarms
 
     def save_forecasts(self, frame: pd.DataFrame) -> None:
         """Store forecasts; those of the same time, system and horizon are replaced."""

@@ -51,11 +51,7 @@ def over_groups(
 
 
 def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> None:
-    """Call `work` on every piece; Ctrl-C is heard at once, whatever compiled code is at.
-
-    After Ctrl-C or an error no further piece is begun. Ctrl-C does not wait for the pieces in progress: their threads
-    end with the process.
-    """
+    """Call `work` on every piece; Ctrl-C is heard at once, and pieces in progress end with the process."""
     left, failed = deque(pieces), list[BaseException]()
 
     def go_on() -> None:

@@ -133,10 +133,7 @@ def _small_shape_sf(a: float, log_x: float, x: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _series(a: float, x: np.ndarray, count: int, work: np.ndarray) -> None:
-    """Sum ``x**k / ((a+1)...(a+k))`` and its two derivatives in a, for the first `count` of rising `x` side by side.
-
-    Rows 1 to 3 of `work` take the sums; the loop over arguments is inside, so that the processor does several at once.
-    """
+    """Sum ``x**k / ((a+1)...(a+k))`` and two derivatives in a for `count` rising `x`, together (rows 1-3 of `work`)."""
     term, total, first, second = work[0], work[1], work[2], work[3]
     for i in range(count):
         term[i] = 1.0
