@@ -68,10 +68,8 @@ def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
 
 
 class SystemAhead:
-    """A system after the end of its log, by steps of `width` hours; `by` is the column of events with a failure's kind.
-
-    `until` is the log up to where the forecast starts, if `log` is an earlier part. In the `long_run` rates are
-    constant.
+    """A system after the end of its log by steps of `width` hours; ``by`` is the column of events with a failure's
+    kind, ``until`` the log up to where the forecast starts; in the ``long_run`` rates are constant.
     """
 
     def __init__(

@@ -96,10 +96,7 @@ class Clock:
         self._clock.append(np.stack([years, month, day, second]))
 
     def instants(self, first_year: int) -> tuple[IntArray, int]:
-        """Nanoseconds since 1970 of all stamps, and how many lie in an hour that occurs twice.
-
-        The 29th of February in a year without one is the first of March.
-        """
+        """Nanoseconds since 1970 of all stamps, how many are in an hour that occurs twice; 29 Feb may be 1 March."""
         if not self._clock:
             return np.empty(0, dtype=np.int64), 0
         years, month, day, second = np.concatenate(self._clock, axis=1)

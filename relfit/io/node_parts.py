@@ -45,10 +45,8 @@ _EVENTS, _PEOPLE = _schema((*_TEXT, "start", "end", "start_cut", "end_cut")), _s
 
 @dataclass(frozen=True)
 class NodeParts:
-    """The parts of a log in a folder, and what they have in common.
-
-    Each of the ``number`` parts was written by as many processes as there are ``shares``. ``files`` counts those of the
-    log, ``records`` its rows of events and ``ended`` those with an end.
+    """The ``number`` parts of a log in a folder, each written by as many processes as there are ``shares``; ``files``
+    counts those of the log, ``records`` its rows of events and ``ended`` those with an end.
     """
 
     folder: Path

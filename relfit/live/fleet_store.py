@@ -97,12 +97,10 @@ class FleetStore:
     def add(
         self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
     ) -> tuple[int, list[Gone]]:
-        """Store what a source gave, all of it or nothing; returns the number of new records, and what documents no
-        longer have.
-
-        Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
-        back. Records that the source no longer holds stay as they were read. A `DataError` when what it gave must not
-        be stored: durations, or the records that it gave before, of other systems.
+        """Store what a source gave, all or nothing; returns the number of new records, and what documents have lost.
+        Where its settings have changed, `before` is what the former ones read from it now: that is taken back. Records
+        that the source no longer holds stay. A `DataError` when what it gave must not be stored: durations, or the
+        records that it gave before, of other systems.
         """
         pieces, size, gone = pieces_of(source, fetched), self.size, list[Gone]()
         for _, log in pieces:

@@ -80,10 +80,7 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[float, float, float]:
-    """Log of the upper incomplete gamma ratio, and mean and variance of ``log(T/x)`` beyond x, by quadrature.
-
-    With ``t = x exp(v)`` the tail is the integral of ``exp(a v - x (exp(v) - 1))`` over v > 0, which is log-concave.
-    """
+    """Log of the upper incomplete gamma ratio, mean and variance of ``log(T/x)`` beyond x: quadrature over log(t/x)."""
     peak = max(0.0, math.log(a) - log_x)
     height = a * peak - x * math.expm1(peak)
     # walk out until the integrand has fallen by exp(-42) on either side of its peak

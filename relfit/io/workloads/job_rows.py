@@ -58,10 +58,7 @@ class Machine:
 
 @dataclass
 class JobRows:
-    """The jobs of a file, one per row; NaN where a number is missing, and infinite ``requested`` without a walltime.
-
-    With ``dates``, times of submission are seconds since 1970, and the first becomes time 0.
-    """
+    """The jobs of a file; NaN if missing, infinite ``requested`` without a walltime; by ``dates``, the first is 0."""
 
     rejections: Rejections
     job_id: npt.NDArray[Any]
