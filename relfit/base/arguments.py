@@ -11,10 +11,7 @@ from relfit.base.units import hours
 
 
 def durations(name: str, value: object, *, zero: bool = True, infinite: bool = False) -> FloatArray:
-    """Hours of one duration, or of an array of them: numbers of hours, timedeltas, texts such as ``"5min"``.
-
-    An `ArgumentError` for anything else, below zero, or zero or infinite where that is not allowed.
-    """
+    """Hours of one duration or an array: numbers of hours, timedeltas, texts as ``"5min"``; else an `ArgumentError`."""
     try:
         array = np.asarray(value, dtype=object if isinstance(value, (str, list, tuple)) else None)
         if array.dtype.kind in "iuf":

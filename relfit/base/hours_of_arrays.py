@@ -20,10 +20,7 @@ _UNEQUAL = "give groups of unequal size as a mapping from name to array"
 
 
 def hours_of_array(name: str, values: Any) -> FloatArray:
-    """Hours from numbers, timedeltas or texts, of the shape of `values`; what is missing or masked is NaN.
-
-    A `DataError` for instants, flags, complex numbers, rows of unequal length, and what is no duration.
-    """
+    """Hours from numbers, timedeltas or texts, shaped as `values`; NaN if missing; a `DataError` for no duration."""
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), np.nan, hours_of_array(name, values.data))
     try:

@@ -12,10 +12,7 @@ from relfit.base.text import on_one_line
 
 
 def output_of(command: Sequence[str], timeout: float = 120.0, **environment: str) -> bytes:
-    """The output of a program, run without a shell.
-
-    A `RelfitError` when it is not installed, takes longer than `timeout` seconds or ends with a status other than 0.
-    """
+    """The output of a program, run without a shell; a `RelfitError` if it is missing, fails or exceeds `timeout`."""
     name = command[0]
     env: dict[str, Any] = {**os.environ, "LC_ALL": "C.UTF-8", **environment}
     try:

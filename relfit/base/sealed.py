@@ -42,11 +42,9 @@ def seal_frame(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def seal_tables(cls: type[T]) -> type[T]:
-    """Protect the tables among the fields of a class from changes to those that go in and come out.
-
-    Tables that are computed once (``cached_property``) are protected too. With copy on write (pandas 3) a table is
-    handed out as a copy that costs nothing. Before that its values are read only; columns that are no numpy arrays are
-    copied.
+    """Protect the tables among the fields of a class, and its ``cached_property`` ones, from changes: with copy on
+    write (pandas 3) they are handed out as copies that cost nothing; before, values are read only and columns that are
+    no numpy arrays are copied.
     """
     for name, kind in vars(cls).get("__annotations__", {}).items():
         if kind in _TABLES:

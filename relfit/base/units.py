@@ -123,10 +123,7 @@ def _long(text: str) -> float:
 
 
 def instant(value: Any, timezone: str = "UTC") -> pd.Timestamp:
-    """An instant in UTC of what pandas reads as one; one without a time zone is taken to be local to `timezone`.
-
-    An `ArgumentError` when pandas cannot read it, or there is no such time zone.
-    """
+    """An instant in UTC, local to `timezone` where it names no zone; an `ArgumentError` when pandas cannot read it."""
     try:
         zone = ZoneInfo(timezone)
     except (KeyError, ValueError, OSError) as error:  # an unknown name, a malformed one, a folder of zones

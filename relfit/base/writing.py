@@ -85,10 +85,7 @@ def complete(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def workplace(path: Path) -> Iterator[Path]:
-    """A hidden folder beside `path`, removed afterwards; the next call removes what killed processes left.
-
-    An `ArgumentError` when the system does not let us write there.
-    """
+    """A hidden folder beside `path`, removed afterwards; the next call removes what killed processes left."""
     folder = path.resolve().with_name(f"{_BEFORE}{secrets.token_hex(8)}{_AFTER}")
     try:
         folder.mkdir(mode=0o700)

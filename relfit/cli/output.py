@@ -243,10 +243,7 @@ class Answers:
             answer.problem = str(error)
 
     def show(self, period: ChosenPeriod, to: Output, main: str, headline: str = "", *, details: bool = True) -> None:
-        """Print and write everything, the period used first; `main` is the table that a single file gets.
-
-        Without `details` the headline is printed, or the first sentence of each answer; files and JSON have all.
-        """
+        """Print and write all, the period first; `main` is a single file's table; without `details` the headline."""
         tables = {name: frame for answer in self.all for name, frame in answer.tables.items()}
         written = self._write(tables, to, main)
         if to.json:

@@ -153,10 +153,7 @@ def _columns(frame: pd.DataFrame) -> list[_Column]:
 
 
 def _with_limits(name: str, value: str, low: str, high: str) -> str:
-    """A value and its limits; what is only known to lie above or below something says so.
-
-    Half of those observed have not failed where a median is infinite.
-    """
+    """A value and its limits, also where one is only a bound: half have not failed where a median is infinite."""
     if name == "median" and value == "inf":
         return "not reached" + (f" (above {low})" if low not in ("inf", "-") else "")
     if low == "-" or high == "-":

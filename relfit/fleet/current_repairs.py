@@ -69,10 +69,7 @@ def repairs_now(
 def incident_repairs(
     log: FailureLog, found: Incidents, scope: str, among: BoolArray | None = None
 ) -> tuple[IntArray, FloatArray, BoolArray]:
-    """Starts, hours from the first failure until the last record ends, and ends of incidents of a scope (`among` some).
-
-    Incidents of unknown end, or of zero length, are left out; those in progress at the end have not ended.
-    """
+    """Starts of a scope's incidents, hours to the end of the last record, and whether it was seen."""
     length = found.table["duration"].to_numpy(dtype=np.float64)
     cut = log.events["end_cut"].to_numpy(dtype=bool) & (found.incident >= 0)
     going = np.bincount(found.incident[cut], minlength=length.size) > 0

@@ -109,9 +109,7 @@ class DrawnFleet:
         return np.asarray(job.where.sums(self.node) + of_racks + of_groups + system)
 
     def mean_repair(self, of: str, model: FleetParts, now: RepairsNow | None, rng: Seed) -> FloatArray:
-        """Mean time to repair in each draw, hours: a bootstrap of total repair time over completed repairs, times the
-        factor of `now`, log-normal.
-        """
+        """Mean hours to repair by draw: bootstrap of total over completed repairs, times `now`'s factor, log-normal."""
         lives = model.by_scope[of].repairs.take(np.array([self.system]))
         if not lives.n_failures.sum():
             return np.full(self.rate.shape[1], np.nan)

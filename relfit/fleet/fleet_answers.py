@@ -160,8 +160,6 @@ class FleetModel(FleetParts, Result):
         self._ask()
         return nodes_now(self, None if self.lately is None else self.lately.log)
 
-    # ------------------------------------------------------------------ answers
-
     def system(self, nodes: Iterable[object] | None = None, ages: object = None, **options: Any) -> System:
         """The nodes at the end of the period as a `System`, with failures of racks and whole systems.
 

@@ -24,28 +24,11 @@ from relfit.fleet.scope_rates import ScopeRates
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FleetParts:
-    """Incidents of a fleet by scope.
+    """Incidents of a period by scope: ``node``, ``rack``, ``group`` (several nodes, not of one rack), ``system``.
 
-    Attributes
-    ----------
-    period : ChosenPeriod
-        The part of the log used.
-    found : Incidents
-        Its incidents.
-    places : Places
-        Nodes, racks and systems.
-    by_scope : dict of str to ScopeIncidents
-        ``node``, ``rack``, ``group`` (several nodes, not of one rack), ``system``.
-    renewals : dict of str to RenewalModels
-        Fits of the times between incidents, one group per system.
-    rates : dict of str to ScopeRates
-    standing : Standing
-        Ages of nodes at the end of the period, and whether they were up then.
-    level : float
-        Default level of the intervals.
-    multiples : Multiples, optional
-        Current rates of the nodes relative to the mean; None for a model of the long run, where they follow from
-        `renewals`.
+    ``renewals`` are fits of the times between incidents, one group per system; ``standing`` has the ages of nodes at
+    the end of the period, and whether they were up; ``multiples`` are current rates of the nodes relative to the mean,
+    None in the long run, where they follow from ``renewals``; ``level`` is the default of the intervals.
     """
 
     period: ChosenPeriod

@@ -77,9 +77,7 @@ class NodeOutages:
         return watched, np.where(down, 0, watched - begun(self.start) + begun(self.end))
 
     def at(self, instants: FloatArray, horizon: float) -> tuple[BoolArray, FloatArray, FloatArray]:
-        """Nodes up and watched for `horizon` hours or until they fail, their ages since the own last outage, and hours
-        to the next ones; all of shape (instants, nodes).
-        """
+        """Nodes up and watched for `horizon` or until they fail, ages, hours to outages: all (instants, nodes)."""
         t = instants[:, None]
         before = np.empty((instants.size, self.labels.size), dtype=np.int64)
         _begun(self.start, self.offsets, instants, np.argsort(instants, kind="stable"), before)

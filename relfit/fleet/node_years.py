@@ -30,10 +30,7 @@ def number_changed(now: float, before: float) -> bool:
 
 
 def by_node_year(now: float, before: float, nodes: tuple[float, float], listed: int) -> str:
-    """In words, incidents per node-year now and then, from incidents per week; empty where `number_changed` is false.
-
-    `nodes` are the `nodes_in_service`, `listed` the number of all nodes of the log.
-    """
+    """In words, incidents per node-year now and then, from those per week; empty unless `number_changed`."""
     there, earlier = nodes
     if not number_changed(there, earlier):
         return ""

@@ -288,11 +288,7 @@ def _spans(
     age_known: BoolArray,
     labels: pd.Index,
 ) -> dict[str, Any]:
-    """Times between the own outages of places, in hours of their clocks, as fields of `ScopeIncidents`.
-
-    Outages are sorted, without overlap. `own` ones reset the clock, others stop it; a `failure` ends a time as
-    observed.
-    """
+    """Times between the own outages of places (sorted, no overlap), in hours of their clocks, which others stop."""
     size = len(labels)
     sizes = np.bincount(code, minlength=size)
     place = np.repeat(np.arange(size), sizes + 1)

@@ -26,10 +26,8 @@ _SHARED = r"""
 
 
 def needs_part(cause: str) -> bool:
-    """Whether a failure of this cause takes a part from stock.
-
-    Software, people, the network, the building, symptoms such as an unresponsive node, and unknown causes take none. A
-    named part (a network card, a GPU's memory) takes one, and so does any other cause: a site's own name of a part.
+    """Whether a failure of this cause takes a part from stock: any does, with a site's own name of a part, but
+    software, people, the network, the building, symptoms such as an unresponsive node, and unknown causes.
     """
     text = re.sub(r"[\s_-]+", " ", str(cause)).strip().lower()
     if re.fullmatch(_NOT_KNOWN, text, re.VERBOSE) or re.search(_NO_PART, text, re.VERBOSE):

@@ -68,10 +68,8 @@ def coarse(values: FloatArray, width: float) -> tuple[FloatArray, float]:
 
 
 class SystemAhead:
-    """A system after the end of its log, by steps of `width` hours; `by` is the column of events with a failure's kind.
-
-    `until` is the log up to where the forecast starts, if `log` is an earlier part. In the `long_run` rates are
-    constant.
+    """A system after the end of its log by steps of `width` hours; ``by`` is the column of events with a failure's
+    kind, ``until`` the log up to where the forecast starts; in the ``long_run`` rates are constant.
     """
 
     def __init__(
@@ -131,14 +129,10 @@ class SystemAhead:
         return hours, events["end"].notna().to_numpy() & (hours > 0.0)
 
     def mean_repair(self, hours: float) -> tuple[float, float, float]:
-        """Mean hours of the repairs that begin in the next `hours`, its relative variance, and that of one repair; 0 if
-        none is seen to end.
-        """
+        """Mean hours of repairs that begin in the next `hours`, its relative variance, that of one; 0 if none ends."""
         if not self.repairs[2].any():
             return 0.0, 0.0, 0.0
         return mean_time_ahead(self.steps, *self.repairs, hours, long_run=self.long_run)
-
-    # ---------------------------------------------------------------- parts
 
     @cached_property
     def causes(self) -> tuple[list[str], IntArray]:
@@ -232,10 +226,7 @@ class SystemAhead:
         return np.append(each, each.sum())
 
     def futures(self, hours: float, size: int, rng: np.random.Generator) -> Future:
-        """Incidents, records and hours of repair over a horizon, with draws of the three sorted together.
-
-        Hours are records times their mean repair, log-normal.
-        """
+        """Incidents, records, hours of repair (records times their mean, log-normal); draws sorted together."""
         mixtures = [self.mixture(value, hours) for value in (self.incidents, self.records)]
         order = rng.permutation(size)
         drawn = [np.sort(mixture.draw(size, rng))[order] for mixture in mixtures]
@@ -278,10 +269,7 @@ def _quantile_of_hours(records: Prediction, mean: float, spread: float, of_one: 
 
 
 def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
-    """Expected values that add up to `total`: each takes a part of the difference in proportion to its variance.
-
-    Weighted least squares: what is predicted least exactly changes most. No value falls below a tenth of itself.
-    """
+    """Expected values adjusted to add up to `total` by weighted least squares; none falls below a tenth of itself."""
     value = mean.astype(np.float64)
     free = np.ones(mean.size, bool)
     for _ in range(mean.size):

@@ -122,10 +122,7 @@ def _anywhere(together: pa.Array, pattern: str) -> bool:
 
 
 def rules_of(reader: str, source: Rules = None) -> AlertRules:
-    """The rules of a reader: its own, or those of a user's TOML file or its content.
-
-    A `ReadError` when the file is missing or is not TOML, an `ArgumentError` for an unknown key or an invalid pattern.
-    """
+    """The rules of a reader: its own, or those of a user's TOML file or its content; an `ArgumentError` if invalid."""
     place = _FOLDER / f"{reader}.toml"
     name = f"rules of relfit for {reader}"
     if isinstance(source, dict):

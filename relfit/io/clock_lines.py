@@ -31,10 +31,7 @@ _LENGTH = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 def stamps_without_year(
     octets: npt.NDArray[np.uint8], begins: IntArray
 ) -> tuple[IntArray, IntArray, IntArray, BoolArray]:
-    """Month, day and second of the day of stamps such as ``Jan  5 10:00:00``, and which lines have one.
-
-    A priority in front, ``<4>``, is skipped.
-    """
+    """Month, day and second of the day of stamps such as ``<4>Jan  5 10:00:00``, and which lines have one."""
     at = begins + _priority(octets, begins)
     fits = at + _WIDTH <= octets.size
     at = np.where(fits, at, 0)
@@ -99,10 +96,7 @@ class Clock:
         self._clock.append(np.stack([years, month, day, second]))
 
     def instants(self, first_year: int) -> tuple[IntArray, int]:
-        """Nanoseconds since 1970 of all stamps, and how many lie in an hour that occurs twice.
-
-        The 29th of February in a year without one is the first of March.
-        """
+        """Nanoseconds since 1970 of all stamps, how many are in an hour that occurs twice; 29 Feb may be 1 March."""
         if not self._clock:
             return np.empty(0, dtype=np.int64), 0
         years, month, day, second = np.concatenate(self._clock, axis=1)

@@ -58,10 +58,7 @@ def text_column(values: object) -> pd.Series:
 def events_frame(
     *, start: pd.Series, scope: object = None, attributes: Mapping[str, object] | None = None, **columns: object
 ) -> pd.DataFrame:
-    """The events table of a `FailureLog` from columns of one length, times in UTC; those left out are empty or false.
-
-    A missing scope is ``"node"`` for a record with a node; without a node it stays missing.
-    """
+    """The events of a `FailureLog` from columns of one length, times in UTC; a node's missing scope is ``"node"``."""
     frame = _frame(EVENT_COLUMNS, len(start), {"start": start, **columns}, attributes)
     codes = -frame["node"].isna().to_numpy().astype(np.int8)
     default_scope = pd.Series(pd.Categorical.from_codes(codes, pd.Index(["node"])))
@@ -101,11 +98,9 @@ def lifetimes_frame(
 def open_outages(
     events: pd.DataFrame, population: pd.DataFrame, last: pd.Timestamp, *, may_be_lost: bool = True
 ) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    """The events with outages without an end in progress until their node was last observed, and notes on them.
-
-    Only in a log where most outages have an end, and for a node's last outage: an earlier one had been repaired before
-    the next, only when is not known. Where there are such earlier ones, ends get lost (if they `may_be_lost`): there an
-    outage longer than every one that ended, ten at least, is taken to have lost its end too.
+    """The events with open outages in progress until their node was last observed, and notes on them: a node's last
+    one, in a log where most outages have an end. Where ends of earlier ones `may_be_lost`, an outage longer than every
+    one that ended, ten at least, is taken to have lost its end too.
     """
     missing = events["end"].isna().to_numpy()
     if not missing.any() or 2 * missing.sum() >= len(events):

@@ -71,9 +71,6 @@ def _read(content: Content, *, strict: bool, timezone: str | None) -> FailureLog
     return _assemble(table, companions, content, rejections, timezone, tuple(notes))
 
 
-# ---------------------------------------------------------------------- reading
-
-
 def _companion(folder: Path, name: str) -> Path | None:
     matches = sorted(p for p in folder.iterdir() if p.is_file() and p.name.split(".")[0] == name)
     return matches[0] if matches else None
@@ -165,9 +162,6 @@ def _small_table(folder: Path, name: str, notes: list[str]) -> pd.DataFrame | No
     if odd:
         notes.append(f"{count(odd, 'row')} of {place.name} could not be used")
     return frame[usable]
-
-
-# ------------------------------------------------------------------- assembling
 
 
 def _stripped(names: pd.Series) -> pd.Categorical:

@@ -35,10 +35,7 @@ def _recognises(content: Content) -> bool:
 
 
 def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None, rules: Rules = None) -> FailureLog:
-    """Read alerts; times are Unix times, so that zones and changes of clocks do not matter.
-
-    A line without these parts is rejected. The nodes are those of alerts and of a sample of lines, one in every 64 kB.
-    """
+    """Read alerts in Unix times; nodes are those of alerts and of a sample of lines, one in every 64 kB."""
     alerts, records = rules_of(_NAME, rules), RecordTally(contents, _NAME, check_zone(timezone))
     parts = [_NOTHING]
     nodes: set[str] = set()

@@ -45,10 +45,8 @@ _EVENTS, _PEOPLE = _schema((*_TEXT, "start", "end", "start_cut", "end_cut")), _s
 
 @dataclass(frozen=True)
 class NodeParts:
-    """The parts of a log in a folder, and what they have in common.
-
-    Each of the ``number`` parts was written by as many processes as there are ``shares``. ``files`` counts those of the
-    log, ``records`` its rows of events and ``ended`` those with an end.
+    """The ``number`` parts of a log in a folder, each written by as many processes as there are ``shares``; ``files``
+    counts those of the log, ``records`` its rows of events and ``ended`` those with an end.
     """
 
     folder: Path
@@ -85,10 +83,7 @@ class NodeParts:
 
 
 def set_apart(path: str | Path | Sequence[str | Path], folder: Path, workers: int = 1) -> NodeParts:
-    """Write the rows of files that `relfit.write` wrote to an empty folder, by their nodes; it needs thrice the space.
-
-    A `ReadError` for another file, or one with lifetimes without dates; a `DataError` without any event.
-    """
+    """Write the rows of `relfit.write`'s files to an empty folder, by their nodes; it needs thrice the space."""
     places = [path] if isinstance(path, (str, Path)) else list(path)
     contents = [content for place in places for file in files_meant(place) for content in members(file)]
     sizes, windows, zones = [], [], set()

@@ -84,10 +84,7 @@ def log_of_samples(
     strict: bool = False,
     system: str = "system",
 ) -> FailureLog:
-    """The log of the outages in samples; a `ReadError` when there is none.
-
-    `codes` number the nodes, times are nanoseconds since 1970, values 0 (down) or 1.
-    """
+    """The log of the outages in samples: numbers of nodes, nanoseconds since 1970, values 0 (down) or 1."""
     order = np.lexsort((time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]
     once = changes(codes, time)

@@ -80,10 +80,7 @@ class LineBlock:
 
 
 def blocks_of_lines(content: Content) -> Iterator[LineBlock]:
-    """The lines of a file, in bounded memory; UTF-16 and UTF-32 become UTF-8, and a missing last line end is added.
-
-    A line longer than a million bytes is left out, and the block behind it says so.
-    """
+    """The lines of a file as UTF-8, in bounded memory, each with its end; without those longer than a million bytes."""
     carry, line, skipping = b"", 1, 0
     chunks = _in_utf8(content)
     while parts := _gathered(chunks):
@@ -147,11 +144,7 @@ def check_pattern(pattern: str) -> str:
 
 
 def rows_of_lines(content: Content, pattern: str) -> TextTable:
-    r"""The lines that match, one column per named group.
-
-    The pattern is RE2, matched anywhere in a line, as ``^(?P<start>\S+ \S+) (?P<node>\S+) (?P<cause>.*)``. An
-    `ArgumentError` when it is invalid, or names no group; a `NoRowsError` when no line matches.
-    """
+    """The lines that match a pattern (RE2, anywhere in a line), a column per named group; a `NoRowsError` if none."""
     names = re.findall(r"\(\?P<(\w+)>", check_pattern(pattern))
     if not names:
         raise ArgumentError(

@@ -58,10 +58,7 @@ def _read(
     mapping: str | Path | Mapping[str, object] | None = None,
     **options: object,
 ) -> FailureLog:
-    """Read a table; `options`, fields of `TableMapping`, take precedence over `mapping`, a TOML file or its content.
-
-    `nodeless` allows a table without a column of nodes.
-    """
+    """Read a table; `options` go before `mapping`, a TOML file or its content; `nodeless` allows no column of nodes."""
     folder = Path(mapping).parent if isinstance(mapping, (str, Path)) else Path()
     meaning = mapping_of(mapping, {**options, **({"timezone": timezone} if timezone else {})})
     table = rows_of(content, SINGLE_NAMES) if meaning.pattern is None else rows_of_lines(content, meaning.pattern)
@@ -244,10 +241,7 @@ def _nodes_and_systems(columns: Columns, nodes: NodeList | None) -> tuple[pd.Ser
 def _reject_repeated(
     columns: Columns, node: pd.Series, start: pd.Series, others: dict[str, pd.Series], failing: BoolArray | None = None
 ) -> None:
-    """Reject rows that repeat an earlier one in every column, and failures of the same node, times and `others`.
-
-    Only rows of the same node and start are compared; failures of different units within a node are not the same.
-    """
+    """Reject repeated rows, and failures of the same node, times and `others`; different units are not the same."""
     both = nanoseconds(start) * np.int64(1_000_003)
     both += node.cat.codes.to_numpy()
     in_order = np.sort(both)

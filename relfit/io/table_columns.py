@@ -79,10 +79,7 @@ class Columns:
 
     @classmethod
     def of(cls, table: TextTable, mapping: TableMapping, zone: str) -> Columns:
-        """The columns of the mapping, else those with `COMMON_NAMES`.
-
-        A `ReadError` when a column of the mapping is missing, or the order of days and months cannot be told.
-        """
+        """The columns of the mapping, else those with `COMMON_NAMES`."""
         names, off = dict[str, str](), {field for field in COMMON_NAMES if getattr(mapping, field) == ""}
         for field in (*COMMON_NAMES, "rack", "running"):
             wanted = getattr(mapping, field)
@@ -120,10 +117,7 @@ class Columns:
         return cls(table, names, mapping, zone).in_one_order()
 
     def in_one_order(self, settled: bool | None = None) -> Columns:
-        """The same columns in one order of days and months, `settled` where that is known.
-
-        A `ReadError` when the order cannot be told.
-        """
+        """The same columns in one order of days and months, `settled` where that is known; else a `ReadError`."""
         mapping = self.mapping
         if mapping.day_first is not None or mapping.time_format is not None or mapping.time_origin is not None:
             return replace(self, day_first=mapping.day_first)
@@ -330,10 +324,7 @@ class Columns:
         return np.where(np.isfinite(length) & (np.abs(length) <= _LONGEST), length, np.nan)
 
     def attributes(self, rows: BoolArray, besides: Sequence[str] = ()) -> dict[str, pd.Series]:
-        """The given rows of the columns that no field uses, and of those of the fields `besides`.
-
-        Columns of racks and causes are named ``rack`` and ``cause``; a name that relfit uses itself gets an underscore.
-        """
+        """The given rows of columns that no field uses, and of `besides`; relfit's own names get an underscore."""
         used = {column for field, column in self.names.items() if field not in (*besides, "rack")}
         free = [name for name in self.table.header if name and name not in used]
         called = {name: f"{name}_" if name in _RESERVED else name for name in free}

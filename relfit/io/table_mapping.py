@@ -196,10 +196,7 @@ def mapping_of(source: str | Path | Mapping[str, object] | None, options: dict[s
 
 
 def without_false_times(columns: Mapping[str, pa.ChunkedArray], mapping: TableMapping) -> list[str]:
-    """The names of the columns without those such as ``up`` or ``created`` that are no time of an outage here.
-
-    They are none where their values are no times, nor beside lifetimes, whose units were created at that time.
-    """
+    """The names of columns without those as ``up`` or ``created`` that hold no times, or stand beside lifetimes."""
     lives = any(_LIVES.fullmatch(plain(name)) for name in columns) or (mapping.duration and not mapping.start)
     return [
         name

@@ -71,10 +71,8 @@ def has_dates_of_service(columns: Columns) -> bool:
 
 
 def _failed_at(columns: Columns) -> str | None:
-    """The column with the time of the one failure of each unit, None where there is none.
-
-    Unless the mapping says when units entered, some cells are empty, no node has two rows and no outage has an end:
-    otherwise it is a table of failures.
+    """The column with the time of the one failure of each unit; None for a table of failures: no cell is empty, a node
+    has two rows, or an outage has an end, unless the mapping says when units entered.
     """
     mapping, usual = columns.mapping, next((c for c in columns.table.header if plain(c) in _FAILED_AT), None)
     name = columns.names.get("start", usual)

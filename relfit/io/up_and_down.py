@@ -38,10 +38,8 @@ class StateOutages:
 
 
 def states(words: ObjectArray, down: Collection[str] = (), up: Collection[str] = ()) -> tuple[BoolArray, BoolArray]:
-    """Which texts say that a node is down, and which say that it is down or up.
-
-    In texts of several words, those of `DOWN` and `UP` decide; where these differ, the last one if it says that
-    something begins or ends. `down` and `up` are further texts, in small letters.
+    """Which texts say that a node is down, and which that it is down or up; `down` and `up` are more, in small letters.
+    Of several words those of `DOWN` and `UP` decide; where these differ, the last one if something begins or ends.
     """
     says = [_says(str(word).strip().lower(), down, up) for word in words]
     return np.array([each is True for each in says], dtype=bool), np.array(

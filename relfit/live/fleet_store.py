@@ -83,8 +83,6 @@ class FleetStore:
         """Number of records."""
         return int(self._database.rows("SELECT count(*) FROM events")[0][0])
 
-    # ------------------------------------------------------------------ sources
-
     def cursor(self, source: str) -> dict[str, Any]:
         """The cursor of a source; empty before its first round."""
         rows = self._database.rows("SELECT cursor_json FROM sources WHERE source = ?", (source,))
@@ -99,12 +97,10 @@ class FleetStore:
     def add(
         self, source: str, fetched: Fetched, now: pd.Timestamp, failure: str, before: Fetched | None
     ) -> tuple[int, list[Gone]]:
-        """Store what a source gave, all of it or nothing; returns the number of new records, and what documents no
-        longer have.
-
-        Where its settings have changed, `before` is what the former ones read from it now: that was wrong, and is taken
-        back. Records that the source no longer holds stay as they were read. A `DataError` when what it gave must not
-        be stored: durations, or the records that it gave before, of other systems.
+        """Store what a source gave, all or nothing; returns the number of new records, and what documents have lost.
+        Where its settings have changed, `before` is what the former ones read from it now: that is taken back. Records
+        that the source no longer holds stay. A `DataError` when what it gave must not be stored: durations, or the
+        records that it gave before, of other systems.
         """
         pieces, size, gone = pieces_of(source, fetched), self.size, list[Gone]()
         for _, log in pieces:
@@ -317,8 +313,6 @@ class FleetStore:
         certain = bool(first_known), bool(last_known)
         database.insert("documents", source, place, first, last, *certain, *rows_of, reasons)
 
-    # --------------------------------------------------------------- what is stored
-
     def log(
         self, *, nodes: int | Sequence[str] | None = None, timezone: str = "UTC", until: pd.Timestamp | None = None
     ) -> FailureLog:
@@ -348,8 +342,6 @@ class FleetStore:
     def rejected(self) -> int:
         """Number of rejected rows of all documents."""
         return int(self._database.rows("SELECT coalesce(sum(rows_rejected), 0) FROM documents")[0][0])
-
-    # ------------------------------------------------------------ forecasts, alarms
 
     def save_forecasts(self, frame: pd.DataFrame) -> None:
         """Store forecasts; those of the same time, system and horizon are replaced."""

@@ -26,10 +26,7 @@ _TEXTS = ("system", "node", "cause", "scope", "unit")
 def stored_log(
     database: Database, *, nodes: int | Sequence[str] | None, timezone: str, until: pd.Timestamp | None = None
 ) -> FailureLog:
-    """All records of a store; a `DataError` when there is none yet.
-
-    `nodes` is their number, or names, where no source lists them; they were observed until `until` at least.
-    """
+    """All records of a store; `nodes`, a number or names where no source lists them, were watched to `until`."""
     notes = []
     texts = []
     for name, what in (("detail", "details"), ("more", "attributes")):

@@ -40,9 +40,7 @@ _SECONDS = 30.0
 def write_metrics(
     alarms: Sequence[Alarm], study: Study | None, path: str | Path, *, fleet: str = "", now: pd.Timestamp | None = None
 ) -> None:
-    """Write the metrics of a round, complete or not at all, with the fleet as a label of each; the study is None where
-    there is no record yet. An `ArgumentError` for a path that does not end in ``.prom``.
-    """
+    """Write the metrics of a round whole, with the fleet as a label of each; the study is None without a record."""
     place = Path(path)
     if place.suffix != ".prom":
         raise ArgumentError(f"{place} does not end in .prom", remedy="node exporter reads no other files")
@@ -121,10 +119,7 @@ def write_dashboard(path: str | Path) -> None:
 
 
 def post_alerts(alarms: Sequence[Alarm], url: str, *, fleet: str = "", now: pd.Timestamp | None = None) -> None:
-    """Post alarms to ``/api/v2/alerts``, and end the alerts of this fleet, no others, whose alarms are over.
-
-    A login comes from ``~/.netrc``. A `SourceError` when Alertmanager cannot be reached or refuses them.
-    """
+    """Post alarms to ``/api/v2/alerts`` (login from ``~/.netrc``) and end this fleet's alerts whose alarms are over."""
     at = now or pd.Timestamp.now(tz="UTC")
     alerts = [
         {

@@ -24,10 +24,7 @@ _TURNED = re.compile(rf"([^\s,;()]*{_TURNS}(?:[^\s,;()]*[^\s,;:.()])?)")
 
 
 def isolated(value: object) -> Any:
-    """A text as a page shows it: a name that is written from right to left does not reverse the text around it.
-
-    Invisible control characters are written out, and no line ends between a number and its percent sign.
-    """
+    """A text as a page shows it: one written from right to left stays apart, control characters are visible."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
     text = _CONTROL.sub(lambda found: found.group().encode("unicode_escape").decode(), value)

@@ -32,11 +32,9 @@ def over_groups(
     workers: int | None = None,
     at_once: int | None = None,
 ) -> None:
-    """Call ``work(first, last)`` on ranges of groups with about the same number of durations.
-
-    There are as many threads as processors by default. `work` must release the interpreter lock to gain from threads,
-    and touch only its own groups. Where it makes arrays as long as its durations, it is given about `at_once` of them
-    at a time.
+    """Call ``work(first, last)`` on ranges of groups with about as many durations, in a thread for each processor by
+    default. `work` must release the interpreter lock to gain from threads, and touch only its own groups. It is given
+    about `at_once` durations at a time where it makes arrays as long.
     """
     groups = offsets.size - 1
     if groups < 2 or offsets[-1] < _SMALL_BATCH:
@@ -51,11 +49,7 @@ def over_groups(
 
 
 def in_threads(work: Callable[[T], None], pieces: Iterable[T], threads: int) -> None:
-    """Call `work` on every piece; Ctrl-C is heard at once, whatever compiled code is at.
-
-    After Ctrl-C or an error no further piece is begun. Ctrl-C does not wait for the pieces in progress: their threads
-    end with the process.
-    """
+    """Call `work` on every piece; Ctrl-C is heard at once, and pieces in progress end with the process."""
     left, failed = deque(pieces), list[BaseException]()
 
     def go_on() -> None:

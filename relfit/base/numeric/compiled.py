@@ -30,11 +30,7 @@ _PATIENCE = 3.0  # seconds between two looks
 
 
 def njit(*, cache: bool = True, **options: Any) -> Callable[[Function], Function]:
-    """As `numba.njit`, with a cache that is never stale and never fatal.
-
-    Where no folder can be written, functions are compiled at each run; a damaged cache is written again. A warning says
-    either, once.
-    """
+    """As `numba.njit`, with a cache never stale or fatal: a damaged one is written again; a warning says so once."""
 
     def decorate(function: Function) -> Function:
         dispatcher = numba.njit(**options)(function)
@@ -200,10 +196,7 @@ def _say_once(text: str) -> None:
 
 @contextmanager
 def compile_notice(function: object, how_long: str) -> Iterator[None]:
-    """Say that a simulator is being compiled where its function is not on disk and takes more than three seconds.
-
-    Of several processes that compile it, only the first says so; `how_long` is as "some twenty seconds".
-    """
+    """Say (one process) that a simulator is compiled, if not on disk and of more than three seconds (`how_long`)."""
     over = threading.Event()
 
     def watch() -> None:

@@ -26,10 +26,7 @@ def counting_order(code: np.ndarray, before: np.ndarray, groups: int, out: np.nd
 
 @njit(cache=True, nogil=True)
 def sort_within(values: np.ndarray, offsets: np.ndarray, out: np.ndarray) -> None:
-    """Write whole numbers in rising order within each ``offsets[j]:offsets[j + 1]``: in as many classes, then in each.
-
-    Of instants spread over a time of observation, most classes have one or none; what is left is Shell's sort.
-    """
+    """Write whole numbers in rising order within each ``offsets[j]:offsets[j + 1]``: classes, then Shell's sort."""
     for group in range(offsets.size - 1):
         begin, size = offsets[group], offsets[group + 1] - offsets[group]
         if size == 0:

@@ -10,10 +10,8 @@ from relfit.base.errors import ArgumentError
 
 def adjusted_p(p: npt.ArrayLike, method: str = "bh") -> npt.NDArray[np.float64]:
     """P-values adjusted so that rejecting those below alpha keeps the false-discovery rate below alpha; NaN stay NaN.
-
-    By ``bh`` (Benjamini and Hochberg 1995), for independent tests or such as depend positively, or ``holm`` (1979),
-    which keeps the probability of even one false rejection below alpha. An `ArgumentError` for others, or a p-value
-    outside 0..1.
+    By ``bh`` (Benjamini and Hochberg 1995; independent or positively dependent tests), or ``holm`` (1979), which keeps
+    the probability of even one false rejection below alpha. An `ArgumentError` for others.
     """
     values = np.asarray(p, dtype=np.float64)
     finite = ~np.isnan(values)

@@ -20,11 +20,7 @@ _LARGE = 20_000  # values of a group from which numpy's sort, of the processor's
 
 
 def order_in_groups(code: IntArray, at: NumberArray, *ties: ValueArray) -> IntArray:
-    """Positions that sort by `code` (-1 or more), then `at`, then `ties`; equal rows stay in their order.
-
-    The same as ``np.lexsort((*reversed(ties), at, code))``, in a fraction of the time where `at` is in order already,
-    as in a log, or there are few ties.
-    """
+    """Positions that sort by `code` (from -1), `at`, `ties`, as ``np.lexsort((*reversed(ties), at, code))``, faster."""
     size = code.size
     groups = int(code.max(initial=-1)) + 2
     if size < _FEW or groups > 4 * size:
@@ -84,10 +80,7 @@ def natural_key(text: str) -> tuple[int, float, tuple[str, ...]]:
 
 
 def _parts(text: str) -> tuple[str, ...]:
-    """The text between the numbers of a name and the numbers, in turn; at the end the name, for ``1`` before ``01``.
-
-    A longer number comes after a shorter one, so each is led by the length of its digits, as a character.
-    """
+    """Texts between the numbers of a name and the numbers, led by the count of their digits, in turn; last the name."""
     parts = _DIGITS.split(text)
     for i in range(1, len(parts), 2):
         digits = parts[i].lstrip("0")

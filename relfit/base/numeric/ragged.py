@@ -72,10 +72,7 @@ def sums(values: npt.NDArray[np.number | np.bool_], offsets: IntArray) -> FloatA
 
 
 def places(times: FloatArray, offsets: IntArray, wanted: FloatArray, below: bool = False) -> IntArray:
-    """Number of entries of each group at or below (with `below`, only below) each wanted time, shape (groups, m).
-
-    The times rise within each group.
-    """
+    """Number of entries at or below (`below`: only below) each time, (groups, m); times rise within each group."""
     groups = np.arange(offsets.size - 1)
     levels = np.unique(times)
     width = levels.size + 1

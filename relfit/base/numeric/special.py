@@ -80,10 +80,7 @@ def _log_prefactor(a: float, log_x: float, x: float, log_gamma: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _tail_integral(a: float, log_x: float, x: float, log_gamma: float) -> tuple[float, float, float]:
-    """Log of the upper incomplete gamma ratio, and mean and variance of ``log(T/x)`` beyond x, by quadrature.
-
-    With ``t = x exp(v)`` the tail is the integral of ``exp(a v - x (exp(v) - 1))`` over v > 0, which is log-concave.
-    """
+    """Log of the upper incomplete gamma ratio, mean and variance of ``log(T/x)`` beyond x: quadrature over log(t/x)."""
     peak = max(0.0, math.log(a) - log_x)
     height = a * peak - x * math.expm1(peak)
     # walk out until the integrand has fallen by exp(-42) on either side of its peak
@@ -133,10 +130,7 @@ def _small_shape_sf(a: float, log_x: float, x: float) -> float:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _series(a: float, x: np.ndarray, count: int, work: np.ndarray) -> None:
-    """Sum ``x**k / ((a+1)...(a+k))`` and its two derivatives in a, for the first `count` of rising `x` side by side.
-
-    Rows 1 to 3 of `work` take the sums; the loop over arguments is inside, so that the processor does several at once.
-    """
+    """Sum ``x**k / ((a+1)...(a+k))`` and two derivatives in a for `count` rising `x`, together (rows 1-3 of `work`)."""
     term, total, first, second = work[0], work[1], work[2], work[3]
     for i in range(count):
         term[i] = 1.0

@@ -38,10 +38,8 @@ def names_script(sent: object) -> bool:
 
 @contextmanager
 def script_hidden(hidden: bool = True) -> Iterator[None]:
-    """Processes begun within do not run the script of this one; with `hidden` False they do.
-
-    A spawned process runs its parent's script again, for what that defines: without a guard
-    (``if __name__ == "__main__":``) the script would begin processes there as well.
+    """Processes begun within do not run the script of this one again (with `hidden` False they do): without a guard,
+    ``if __name__ == "__main__":``, it would begin processes there as well.
     """
     script = sys.modules["__main__"]
     if hidden:

@@ -56,13 +56,7 @@ class Draws(Result, Mapping[str, FloatArray]):
         return next(iter(self.arrays.values())).size if self.arrays else 0
 
     def __getitem__(self, name: str) -> FloatArray:
-        """The draws of one parameter.
-
-        Raises
-        ------
-        ArgumentError
-            For an unknown name.
-        """
+        """The draws of one parameter; an `ArgumentError` for an unknown name."""
         if name not in self.arrays:
             listed = ", ".join(self.arrays) or "nothing"
             raise ArgumentError(f"nothing was drawn for {name!r}", remedy=f"drawn are {listed}")

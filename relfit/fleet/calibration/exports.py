@@ -40,9 +40,6 @@ AIRESIM_KEYS = (
 )
 
 
-# --------------------------------------------------------------------- AIReSim
-
-
 def airesim_values(parameters: Parameters) -> dict[str, float | str]:
     """The parameters in AIReSim's names and units: minutes, and failures per minute.
 
@@ -141,9 +138,6 @@ def _yaml(value: float | str | bool) -> str:
     return str(value)
 
 
-# ---------------------------------------------------------------------- BatSim
-
-
 def batsim_values(parameters: Parameters, nodes: int | None = None) -> dict[str, float | int]:
     """``SMTBF`` and ``MTTR`` in seconds, and ``nodes``, for LANL's driver of BatSim.
 
@@ -199,9 +193,6 @@ def to_batsim(parameters: Parameters, path: str | Path, nodes: int | None = None
         return _write(json.dumps(values, indent=4) + "\n", target)
     options = [f"--{name} {values[name]!r}" for name in ("SMTBF", "MTTR") if name in values]
     return _write(" ".join(options) + "\n", target)
-
-
-# ----------------------------------------------------------------------- scipy
 
 
 def _generalised_gamma(mu: float, sigma: float, q: float) -> rv_frozen:

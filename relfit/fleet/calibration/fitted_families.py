@@ -22,10 +22,7 @@ _LEAST_NODES = 20  # needed to estimate how much the times of one node depend on
 
 
 def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tuple[FittedFamily | None, str]:
-    """The best of several distributions by AICc, fitted to the times of all groups together, or None and the reason.
-
-    Times of one node resemble each other: with 20 or more nodes the covariance is widened (`widening`).
-    """
+    """The best distribution by AICc of the times of all groups, covariance widened by nodes, or None and why not."""
     above = times.durations > 0.0
     pooled = _kept(times.pooled(), above)
     if int(pooled.n_failures.sum()) < 2:
@@ -59,10 +56,7 @@ def fitted_family(times: LifeData, families: Sequence[str], level: float) -> tup
 
 
 def family_of_unequal_nodes(model: FleetModel, families: Sequence[str]) -> FittedFamily | None:
-    """The Weibull distribution of a node if nodes differ in rate; None if they are equal, or too few to decide.
-
-    The shape is that of each node's renewals: pooled ones make it too small. The mean is that of the fleet.
-    """
+    """The Weibull life of a node, of the fleet's mean and the nodes' shape; None if nodes are equal or too few."""
     fits, rates = model.renewals["node"], model.rates["node"]
     if len(model.places.systems) != 1 or "weibull" not in families:
         return None

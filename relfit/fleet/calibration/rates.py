@@ -156,9 +156,7 @@ def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Dura
 
 
 def nodeless_outages(log: FailureLog) -> pd.DataFrame:
-    """Outages of whole systems that began under observation and name no node: ``nodes`` of the system, ``hours``,
-    ``ended`` (the end was observed), ``known`` (it is recorded).
-    """
+    """Outages of systems without a node, begun under observation: ``nodes``, ``hours``, ``ended`` (seen), ``known``."""
     outages, watched = system_outages_of(log), watched_of(log)
     unnamed = log.events["node"].isna().to_numpy()
     mine = np.flatnonzero(outages.failures & unnamed[outages.row])

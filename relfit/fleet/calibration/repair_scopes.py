@@ -57,10 +57,8 @@ class Repairs:
 
 
 def repairs_by_scope(log: FailureLog, incidents: Incidents, level: float) -> dict[str, Duration]:
-    """Mean time from the first failure of an incident until its last record ends, by scope: a job on all its nodes
-    waits.
-
-    Incidents of unknown end, or of zero length, are left out; those in progress at the end are censored.
+    """Mean time from an incident's first failure to the end of its last record, by scope: a job on all its nodes waits.
+    Without those of unknown end or zero length; those in progress at the end are censored.
     """
     means: dict[str, Duration] = {}
     for name, value in (("node", "node"), ("rack", incidents.group), ("group", "group"), ("system", "system")):

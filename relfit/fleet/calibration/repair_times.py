@@ -29,10 +29,7 @@ _REJECTED = 0.05  # p-value of the Anderson-Darling test below which no distribu
 
 
 def repairs_of_incidents(outages: LifeData, incident: npt.NDArray[np.int64], step: int = 0) -> LifeData:
-    """One repair per incident: the mean outage of its nodes, repaired together, censored if one of them is.
-
-    Left out are outages without an incident, and of zero length unless the clock is coarse (`timed_repairs`).
-    """
+    """One repair per incident: its nodes' mean outage, censored if one is; of zero length only by a coarse clock."""
     used = (incident >= 0) & timed_repairs(outages.durations, step)
     place, _ = renumbered(incident[used])
     number = np.bincount(place)

@@ -239,9 +239,7 @@ def mix(
 
 
 def fixed_share(scores: FloatArray, back: float, prior: FloatArray | None = None) -> FloatArray:
-    """Weights of the components after log scores in turn, shape (components, scores); after each a share `back` of them
-    returns to the first ones: `prior`, equal by default.
-    """
+    """Weights (components, scores) after log scores in turn; each time a share `back` returns to `prior` (or equal)."""
     first = np.full(scores.shape[0], 1.0 / scores.shape[0]) if prior is None else prior
     return np.asarray(_weights_after(np.exp(scores - scores.max(axis=0, initial=-np.inf)).T, back, first))
 

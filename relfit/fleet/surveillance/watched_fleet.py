@@ -161,8 +161,6 @@ class WatchedFleet:
             out[mine] = np.searchsorted(entered, at[mine], "right") - np.searchsorted(left, at[mine], "left")
         return np.maximum(out, np.int32(1))
 
-    # ------------------------------------------------------------------ streams
-
     @cached_property
     def of_systems(self) -> Streams:
         """All incidents of each system."""

@@ -16,11 +16,8 @@ _GRIZZLY_MACHINE = {"n_nodes": 1490, "timezone": "America/Denver"}
 
 @dataclass(frozen=True)
 class DataSet:
-    """Files of a data set, and how they are read.
-
-    ``base`` is the address in front of the files' names; a commit or a numbered version is part of it or of them.
-    ``files`` has the SHA-256 of each; where it is None, that of the first copy is kept, and later ones are checked.
-    The ``folder`` is read or, without one, the only file, with the ``options`` of its reader.
+    """Files below ``base``, an address with a commit or a numbered version, with their SHA-256 (None: that of the first
+    copy), and how they are read: the ``folder``, or else the only file, with the ``options`` of its reader.
     """
 
     what: str

@@ -41,10 +41,8 @@ def read_delimited(
     quotes: bool = True,
     only: Sequence[str] | None = None,
 ) -> TextTable:
-    """Split text into rows and fields; `only` some columns, named by `header` or else by the first line.
-
-    Rows with too many or too few fields, and lines with a quote that never closes, are rejected; blank lines are
-    skipped. A `ReadError` when there is only a header, a line is too long, or two columns have one name.
+    """Split text into rows and fields, or `only` some columns, named by `header` or the first line; no blank lines.
+    Rows of other lengths and quotes that never close are rejected; a `ReadError` for a header alone or equal names.
     """
     ends = _line_ends(text)
     quoted = quotes and b'"' in text.data

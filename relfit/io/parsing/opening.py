@@ -213,10 +213,7 @@ def encoding_of(head: bytes) -> str | None:
 
 
 def open_content(path: str | Path) -> Content:
-    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file), whatever its name.
-
-    A `ReadError` when it is missing, empty, not readable, cut short or damaged, or a zip archive of several files.
-    """
+    """Open a file, plain or compressed with gz, bz2, xz, zst or zip (of one file), whatever its name."""
     contents = members(path)
     refuse_archive(contents)
     return contents[0]

@@ -49,10 +49,7 @@ class NoRowsError(ReadError):
 
 @dataclass
 class Rejections(FromFile):
-    """Which rows of one file are rejected, in which column, and why; the first reason of a row stands.
-
-    ``lines`` has the line of each row in the file, from 1; ``text_of`` gives the text of a row by its index.
-    """
+    """Which rows of one file are rejected, in which column, and the first reason; ``lines`` are numbered from 1."""
 
     path: Path
     lines: IntArray

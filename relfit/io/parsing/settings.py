@@ -15,10 +15,7 @@ _AT_LINE = re.compile(r" \(at line (\d+), column (\d+)\)$|( \(at end of document
 
 
 def read_settings(path: str | Path, kind: str, what: str, remedy: str) -> dict[str, Any]:
-    """The tables and values of a file of the kind toml, json or yaml, unchecked; `what` and `remedy` are for messages.
-
-    A `ReadError` when it cannot be read, is larger than 10 MB, or is not of this kind.
-    """
+    """The tables and values of a toml, json or yaml file, unchecked; `what` and `remedy` are for messages."""
     place = Path(path)
     try:
         if place.is_file() and place.stat().st_size > _LARGEST:

@@ -186,10 +186,7 @@ def _offset(zone: str) -> int:
 
 
 def day_and_month(columns: list[pa.Array | pa.ChunkedArray]) -> tuple[bool | None, str]:
-    """Whether days come before months in dates such as 13/02/2024, and an example; None or empty where there is none.
-
-    Numbers above 12 decide, then dots between the numbers (day first).
-    """
+    """Whether days precede months in dates (by numbers above 12, then dots), and an example; None, empty if unclear."""
     votes: IntArray = np.zeros(2, dtype=np.int64)
     example, dotted, open_question = "", "", ""
     arrays = [part for c in columns for part in (c.chunks if isinstance(c, pa.ChunkedArray) else [c])]

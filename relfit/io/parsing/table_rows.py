@@ -34,10 +34,7 @@ _NO_TABLE = Remedy(
 
 
 def rows_of(content: Content, single: Sequence[str] = ()) -> TextTable:
-    """The rows of a table; its notes say how they were read. `single` are names that a table of one column may have.
-
-    A `ReadError` when this is not a table, or it is damaged or larger than the limit.
-    """
+    """The rows of a table; its notes say how they were read. `single` are names that a table of one column may have."""
     if content.frame is not None:
         return rows_of_frame(content.frame, content.path)
     if content.head.startswith(b"PAR1"):
@@ -107,9 +104,6 @@ def _one_name_each(names: list[str], path: Path) -> None:
         raise ReadError(f"two columns are called {twice.iloc[0]!r}", path=path, line=1, remedy="give each its own name")
 
 
-# --------------------------------------------------------------------- Parquet
-
-
 def _parquet(content: Content) -> TextTable:
     try:
         about = parquet.read_metadata(content.seekable())
@@ -163,9 +157,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
         for v in column.to_pylist()
     ]
     return pa.chunked_array([pa.array(values, pa.large_string())])
-
-
-# ------------------------------------------------------------------------ JSON
 
 
 def _json_lines(text: Text) -> TextTable:

@@ -29,11 +29,7 @@ class Text(FromFile):
 
 
 def as_text(content: Content) -> Text:
-    """The text of a file; a `ReadError` when its bytes are not text.
-
-    A byte-order mark (UTF-8, UTF-16, UTF-32) decides where there is one. Otherwise the text is UTF-8; bytes that are
-    not UTF-8 are read as Latin-1, one by one, so that mixed encodings are read, too, and a note gives their number.
-    """
+    """The text of a file by its byte-order mark, else UTF-8, with other bytes Latin-1 (noted); else a `ReadError`."""
     for magic, what, remedy in _FOREIGN:
         if content.head.startswith(magic):
             raise content.error(f"this is {what}, not a failure log", remedy)

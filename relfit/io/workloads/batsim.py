@@ -79,10 +79,7 @@ def _profile(profiles: Mapping[str, object], job: Mapping[str, object]) -> tuple
 
 
 def batsim_text(workload: Workload) -> str:
-    """A workload in this format: one profile of type ``delay`` per run time.
-
-    BatSim needs submissions from 0 on: where one is below zero, time 0 is the first submission.
-    """
+    """A workload in this format, a profile ``delay`` per run time; no submission is below 0, as BatSim needs."""
     first = min(0.0, float(workload.submit[0])) if len(workload) else 0.0
     columns = (workload.job_id, workload.submit - first, workload.requested, workload.nodes, workload.run_time)
     jobs = [

@@ -58,10 +58,7 @@ class Machine:
 
 @dataclass
 class JobRows:
-    """The jobs of a file, one per row; NaN where a number is missing, and infinite ``requested`` without a walltime.
-
-    With ``dates``, times of submission are seconds since 1970, and the first becomes time 0.
-    """
+    """The jobs of a file; NaN if missing, infinite ``requested`` without a walltime; by ``dates``, the first is 0."""
 
     rejections: Rejections
     job_id: npt.NDArray[Any]
@@ -90,10 +87,7 @@ class JobRows:
         timezone: str,
         step: BoolArray | bool = False,
     ) -> JobRows:
-        """The rows of jobs from `columns` of their runs: of a job that was requeued, the last run stands.
-
-        Runs that had not ended are rejected; those that ended in a requeue, and the records of steps, are left out.
-        """
+        """The last run of each job; runs that had not ended are rejected, requeues and records of steps left out."""
         every: dict[str, Any] = dict(columns)
         run = every["run_time"]
         rejections.reject(np.isin(state, _WAITING), "had not started", "state")
@@ -183,10 +177,7 @@ def numbers(values: ValueArray) -> FloatArray:
 
 
 def seconds(values: ValueArray, plain: float = 1.0) -> FloatArray:
-    """Seconds of ``D-HH:MM:SS``, ``HH:MM:SS``, ``MM:SS``, ``D-HH:MM``, ``D-HH``, or a number of `plain` seconds each.
-
-    ``UNLIMITED`` and ``INFINITE`` are infinite; other texts are NaN.
-    """
+    """Seconds of ``D-HH:MM:SS``, shorter forms, or numbers of `plain` seconds; infinite if ``UNLIMITED``, else NaN."""
     codes, texts = pd.factorize(pd.Series(values, dtype=object).astype(str).str.strip())
     text = pd.Series(texts, dtype=object)
     result = numbers(text.to_numpy()) * plain

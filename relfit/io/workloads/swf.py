@@ -141,10 +141,7 @@ def _numbers(column: pd.Series) -> FloatArray:
 
 
 def swf_text(workload: Workload) -> str:
-    """A workload in this format; a node is one processor.
-
-    Times are whole seconds: run times and walltimes are rounded up, submissions down.
-    """
+    """A workload in this format; a node is one processor. Run times and walltimes are rounded up, submissions down."""
     size, n = workload.n_nodes, len(workload)
     table = np.full((n, _FIELDS), -1, dtype=np.int64)
     table[:, 0] = workload.job_id if workload.job_id.dtype.kind == "i" else np.arange(1, n + 1)

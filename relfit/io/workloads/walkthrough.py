@@ -36,10 +36,7 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def read_walkthrough(path: Path, experiment: str = "") -> dict[str, Any]:
-    """One experiment of a configuration, as the keys of a campaign.
-
-    A `ReadError` when it has several experiments and none is named, or has settings that relfit cannot simulate.
-    """
+    """One experiment of a configuration, as the keys of a campaign; a `ReadError` for what relfit cannot simulate."""
     document = read_settings(path, "json", "a configuration of the simulator", 'name it as "paper.config:2a"')
     names = ", ".join(document)
     if not experiment and len(document) > 1:

@@ -136,8 +136,6 @@ class Workload(Result):
         named = {name: getattr(self, name) for name in PER_JOB}
         return {name: values for name, values in named.items() if values is not None}
 
-    # ------------------------------------------------------------------ numbers
-
     @property
     def node_seconds(self) -> FloatArray:
         """Work of each job in node-seconds: its nodes times its run time, or its walltime where that is shorter."""
@@ -173,8 +171,6 @@ class Workload(Result):
             raise DataError("a workload without jobs has no load")
         return float(self.node_seconds.sum() / size / self.span) if self.span else float("inf")
 
-    # ------------------------------------------------------------------ showing
-
     @property
     def headline(self) -> str:
         """Number and width of the jobs, the time that they span, and their load."""
@@ -206,8 +202,6 @@ class Workload(Result):
     def to_frame(self) -> pd.DataFrame:
         """One row per job: ``job_id``, ``submit``, ``nodes``, ``run_time``, ``requested`` (seconds), ..."""
         return pd.DataFrame(self.columns)
-
-    # ---------------------------------------------------------------- selecting
 
     def where(self, keep: npt.ArrayLike) -> Workload:
         """The jobs that a mask, or positions in rising order, select.

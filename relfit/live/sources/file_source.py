@@ -90,9 +90,7 @@ def fetched_documents(
     reader: Callable[[Sequence[Path]], FailureLog],
     groups: Callable[[Sequence[Path]], Sequence[Sequence[Path]]] = _one_by_one,
 ) -> Fetched:
-    """The content of a source's changed files: each group that is read together is a document. A `SourceError` where
-    there is no file, and for files that cannot be read; it carries the content of the others.
-    """
+    """Documents of changed files, one per group read together; a `SourceError` carries the content of the others."""
     changed, state, held = _changed_files(path, cursor)
     shown = getattr(path, "short", str)
     documents: list[tuple[str, FailureLog]] = []
