@@ -301,9 +301,8 @@ def _draw_bounds(
     label: str,
     width: float = 1.8,
 ) -> None:
-    """A curve that goes from one of the n + 1 `values` to the next between two ends, none of them if infinite.
-
-    Where these are equal it steps; else the line is broken, and the rectangle between the two values is filled.
+    """A curve from one of the n + 1 `values` to the next between two ends, none if infinite; where these are equal it
+    steps, else the line is broken, and the rectangle between the two values is filled.
     """
     begin, end = ends
     x, y = [begin], [float(values[0])]

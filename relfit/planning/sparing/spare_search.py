@@ -59,9 +59,8 @@ def best_spare_blocks(
     unit: IntArray,
     workers: int | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`.
-
-    All arrays are of one shape; `unit` has the blocks that must be placed together.
+    """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`, of
+    one shape; `unit` has the blocks that must be placed together.
     """
     total, q, rate, size, rack = (
         np.ascontiguousarray(a, dtype=np.float64).ravel()

@@ -114,10 +114,7 @@ class TrainingRuns(Runner):
 
 
 class BatchSystemRuns(Runner):
-    """`simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
-
-    The lists of jobs are read when the cells are checked, and sent to the workers.
-    """
+    """`simulate_batches` over keys such as ``failures.0.repair``; jobs are read once and sent to the workers."""
 
     output, beside = "mean_wait", ("utilisation", "most")
 
@@ -266,10 +263,7 @@ class PlannerRuns(Runner):
 
 
 class LogFitRuns(Runner):
-    """`simulate_log` from a parameter file, and `relfit.fit` of its times to failure.
-
-    In addition the configuration has ``span``, ``nodes``, ``racks`` and ``families`` to fit.
-    """
+    """`simulate_log` from a parameter file (with ``span``, ``nodes``, ``racks``), and `relfit.fit` of ``families``."""
 
     output = "mean"
     units = dict.fromkeys(("mean", "median", "mtbf"), "h")

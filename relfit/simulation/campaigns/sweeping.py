@@ -160,8 +160,6 @@ class _Work:
         order = np.argsort(replication // _TOGETHER, kind="stable")
         return np.stack([cell[order], replication[order]])
 
-    # --------------------------------------------------------------- running
-
     def run(self, pending: IntArray) -> None:
         """Run the pending runs and write them, until all are done or `stopped` says so."""
         self.begun = self.flushed = time.monotonic()
