@@ -199,8 +199,7 @@ def _empirical(lives: LifeData) -> tuple[FloatArray, FloatArray, FloatArray]:
         return begun[keep], times[keep], failed[keep]
     times, survival = kaplan_meier(lives).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
-    steps = np.diff(failed, prepend=0.0) > 0.0
-    keep = steps & (times > 0.0)
+    keep = (np.diff(failed, prepend=0.0) > 0.0) & (times > 0.0)
     return times[keep], times[keep], failed[keep]
 
 

@@ -131,8 +131,7 @@ class CopiedJob:
 
     def every(self, step: int) -> CopiedJob:
         """One of every `step` cases."""
-        some = {name: value[::step] for name, value in vars(self).items() if name != "replicas"}
-        return replace(self, **some)
+        return replace(self, **{name: value[::step] for name, value in vars(self).items() if name != "replicas"})
 
     @property
     def _rates(self) -> tuple[FloatArray, ...]:

@@ -296,8 +296,7 @@ class CampaignResults(Result):
         """Means of an output, one row per value of `row`, one column per value of `column`, over other parameters."""
         cells = self.where(**where)
         cells = cells[cells[self._parameter(row)].notna() & cells[self._parameter(column)].notna()]
-        mean = self.samples(output).mean(axis=1)
-        table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
+        table = cells[[row, column]].assign(mean=self.samples(output).mean(axis=1).reindex(cells.index))
         table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
         return table.reindex(index=list(dict.fromkeys(cells[row])), columns=list(dict.fromkeys(cells[column])))
 

@@ -102,8 +102,7 @@ class TrainingRuns(Runner):
     def arguments(self, settings: dict[str, object]) -> Any:
         """The parameters, checked as `TrainingParameters` does."""
         nested = {key.partition(".")[0] for key in settings if "." in key}
-        tables = changed(self.base.model_dump(include=nested) if nested else {}, settings)
-        return self.base.but(**tables)
+        return self.base.but(**changed(self.base.model_dump(include=nested) if nested else {}, settings))
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every output of `TrainingSimulation`; of several jobs together."""
