@@ -247,13 +247,11 @@ def _of_parameters(
         draws = draw_parameters(parameters, int(whole("n_draws", n_draws, 2)), rng)
         scopes = scoped(FailuresByScope.of_parameters(parameters, draws))
         drawn = replace(means, scopes=scopes, scatter=draws["fleet.down_scatter"] if scatter else 0.0)
-    mean_repair = float(means.repair) if keys else None
-    waits = wait_for_repair(repair, mean_repair, ", ".join(keys), wait=float(means.wait))[1]
+    waits = wait_for_repair(repair, float(means.repair) if keys else None, ", ".join(keys), wait=float(means.wait))[1]
     if hours == 0.0 and any(scope.name == "system" for scope in means.scopes):
         waits = _NO_WAIT
     basis = parameters.title.replace("parameters", f"parameters ({', '.join(names)})", 1)
-    unnamed = parameters.name in _UNNAMED
-    named = "the calibrated fleet" if unnamed else parameters.name
+    named = "the calibrated fleet" if parameters.name in _UNNAMED else parameters.name
     like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
     when = {"current": " now", "long-run": " in the long run"}.get(basis.partition(" ")[0], "")
     return replace(means, source=basis, waits=waits, drawn=drawn, like=f"{like}{when}")

@@ -76,8 +76,7 @@ def response_curve(
     style.thousands(ax.yaxis)
     style.finish(ax, message, _axis_label(result, name), y_label)
     if others:
-        labels = ax.get_legend_handles_labels()[1]
-        style.legend_below(ax, 2 if max(map(len, labels)) <= _WIDE else 1)
+        style.legend_below(ax, 2 if max(map(len, ax.get_legend_handles_labels()[1])) <= _WIDE else 1)
     return ax
 
 
@@ -133,8 +132,7 @@ def campaign_map(
         coloured = ax.pcolormesh(x, y, values, cmap="cividis", shading="nearest")
         ax.grid(visible=False)
         if min(values.shape) > 1 and np.ptp(values[np.isfinite(values)]) > 0.0:
-            lines = ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9)
-            ax.clabel(lines, fontsize=7)
+            ax.clabel(ax.contour(x, y, values, levels=6, colors="white", linewidths=0.9), fontsize=7)
         ax.set_xticks(x, [_short(value) for value in table.columns], rotation=45 if x.size > 8 else 0)
         ax.set_yticks(y, [_short(value) for value in table.index])
     name = output or result.output
@@ -237,6 +235,5 @@ def costs_of_ownership(result: Ownership, ax: Axes | None = None) -> Axes:
         ax.barh(at, part, left=left, height=0.66, color=colour, label=_words(str(name)[8:]))
         left += part
     names = [name for name in result.alike if name not in ("mean", "difference", "low", "high")]
-    told = [", ".join(_short(value) for value in row) for row in table[names].itertuples(index=False)]
-    _rows(ax, told)
+    _rows(ax, [", ".join(_short(value) for value in row) for row in table[names].itertuples(index=False)])
     return style.finish(ax, style.headline(result), f"cost (rows: {', '.join(map(_words, names))})", "", below=3)

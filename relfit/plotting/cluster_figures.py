@@ -184,8 +184,7 @@ def training_time(result: TrainingSimulation, ax: Axes | None = None) -> Axes:
     for name, (key, colour) in _PARTS.items():
         hours = float(mean.loc[key]) / 60.0
         if hours > _SEEN * total / 60.0:
-            label = f"{name}: {hours:,.0f} h"
-            ax.barh([0.0], [hours], left=left, height=0.6, color=colour, label=label)
+            ax.barh([0.0], [hours], left=left, height=0.6, color=colour, label=f"{name}: {hours:,.0f} h")
         left += hours
     ax.set_yticks([])
     ax.set_ylim(-0.9, 0.5)
@@ -206,8 +205,7 @@ def training_designs(result: TrainingDesigns, ax: Axes | None = None) -> Axes:
             error = np.abs(etr[rows, 1:].T - etr[rows, 0])
             at = table[by].to_numpy(dtype=float)[rows]
             ax.errorbar(at, etr[rows, 0], error, fmt="o", color=colour, capsize=3.0, label=label)
-    message = style.headline(result)
-    return style.finish(ax, message, by.replace("_", " "), "effective training ratio (%)", legend=True)
+    return style.finish(ax, style.headline(result), by.replace("_", " "), "effective training ratio (%)", legend=True)
 
 
 def server_states(result: TrainingSimulation, ax: Axes | None = None, *, replication: int = 0) -> Axes:
@@ -228,8 +226,7 @@ def server_states(result: TrainingSimulation, ax: Axes | None = None, *, replica
     ax = style.axes(ax)
     for i, name in enumerate(name for name in states.columns if name not in ("active", "spare")):
         colour = style.CAUSE_COLOURS[i % len(style.CAUSE_COLOURS)]
-        label = name.replace("_", " ")
-        ax.step(states.index / 1440.0, states[name], where="post", color=colour, label=label, lw=1.0)
+        ax.step(states.index / 1440.0, states[name], where="post", color=colour, label=name.replace("_", " "), lw=1.0)
     active = states["active"]
     message = f"{int(active.max()):,} servers run the job; the others over {states.index[-1] / 1440.0:,.0f} days"
     return style.finish(ax, message, "time (days)", "servers", legend=True)
@@ -264,5 +261,4 @@ def job_shares(result: Workload, ax: Axes | None = None, *, weight: str = "jobs"
     ax.set_yticks(range(table.shape[0]), [str(name) for name in table.index])
     serial = percent(float(values[:, 0].sum()) / 100.0, 0)
     what = "jobs take one node" if weight == "jobs" else "node-hours are of jobs of one node"
-    message = f"{serial} of the {what}; percent by width and length"
-    return style.finish(ax, message, "nodes", "length", False)
+    return style.finish(ax, f"{serial} of the {what}; percent by width and length", "nodes", "length", False)

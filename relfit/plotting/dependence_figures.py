@@ -95,8 +95,7 @@ def durbin_watson(result: SerialTests, ax: Axes | None = None, *, alpha: float =
     ax.axhline(2.0, color=style.ORANGE, linewidth=1.4)
     hit = p <= alpha
     if size.size > _SINGLE_POINTS:
-        drawn = ax.hexbin(size, d, gridsize=45, xscale="log", mincnt=1, cmap="Blues", bins="log", zorder=2)
-        drawn.set_rasterized(True)
+        ax.hexbin(size, d, gridsize=45, xscale="log", mincnt=1, cmap="Blues", bins="log", zorder=2).set_rasterized(True)
         ax.plot([], [], "h", color=style.BLUE, label="nodes (darker: more)")
     else:
         # counts are integers: jitter them a little, reproducibly

@@ -199,8 +199,7 @@ def _empirical(lives: LifeData) -> tuple[FloatArray, FloatArray, FloatArray]:
         return begun[keep], times[keep], failed[keep]
     times, survival = kaplan_meier(lives).group(0)
     times, failed = np.asarray(times, dtype=np.float64), 1.0 - np.asarray(survival, dtype=np.float64)
-    steps = np.diff(failed, prepend=0.0) > 0.0
-    keep = steps & (times > 0.0)
+    keep = (np.diff(failed, prepend=0.0) > 0.0) & (times > 0.0)
     return times[keep], times[keep], failed[keep]
 
 
@@ -301,9 +300,8 @@ def _draw_bounds(
     label: str,
     width: float = 1.8,
 ) -> None:
-    """A curve that goes from one of the n + 1 `values` to the next between two ends, none of them if infinite.
-
-    Where these are equal it steps; else the line is broken, and the rectangle between the two values is filled.
+    """A curve from one of the n + 1 `values` to the next between two ends, none if infinite; where these are equal it
+    steps, else the line is broken, and the rectangle between the two values is filled.
     """
     begin, end = ends
     x, y = [begin], [float(values[0])]

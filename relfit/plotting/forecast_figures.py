@@ -305,8 +305,7 @@ def completion_by_size(result: BestSize, ax: Axes | None = None) -> Axes:
     ax.plot(sizes, result.lengths[places], color=style.BLUE, linestyle=_DASH, linewidth=1.6, label="without failures")
     ax.plot(sizes, shown, color=style.VERMILION, linewidth=1.8, label="with failures", **mark)
     ax.plot([result.best], [best], marker="o", markersize=8, color=style.INK, linestyle="none", zorder=5)
-    heights = np.concatenate([shown[np.isfinite(shown)], result.lengths[places]])
-    _log_axes(ax, sizes, heights)
+    _log_axes(ax, sizes, np.concatenate([shown[np.isfinite(shown)], result.lengths[places]]))
     share = np.log(result.best / sizes[0]) / max(np.log(sizes[-1] / sizes[0]), 1e-9)
     side = "right" if share > 0.85 else "left" if share < 0.15 else "center"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.0}

@@ -50,8 +50,7 @@ def outlier_nodes(result: OutlierNodes, ax: Axes | None = None) -> Axes:
         ax.stairs(best, edges, color=style.INK, linewidth=1.6, baseline=None, label=words)
     if worse.any():
         ax.stairs(worse, edges, color=style.INK, linewidth=1.2, linestyle=":", baseline=None, label="the bad class")
-    top = max(float((good + bad).max()), float(equal.max()))
-    _count_axes(ax, edges, top)
+    _count_axes(ax, edges, max(float((good + bad).max()), float(equal.max())))
     unit = "failures of a node" if width == 1 else f"failures of a node (in steps of {width})"
     return style.finish(ax, style.headline(result), unit, "nodes", below=2)
 

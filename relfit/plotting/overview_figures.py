@@ -173,9 +173,7 @@ def _attributes(result: AttributeEffects, ax: Axes | None = None) -> Axes:
 @plot.register(ChosenPeriod)
 def period(chosen: ChosenPeriod, ax: Axes | None = None) -> Axes:
     """The failure rate over time with the period used; events over time if no change points were estimated."""
-    if chosen.points is not None:
-        return change_points(chosen.points, ax)
-    return events_over_time(chosen.log, ax)
+    return change_points(chosen.points, ax) if chosen.points is not None else events_over_time(chosen.log, ax)
 
 
 @plot.register(Period)

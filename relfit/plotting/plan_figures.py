@@ -20,7 +20,6 @@ from relfit.simulation.sparing.sparing_simulation import SparingSimulation
 
 _UNITS = ((1.0 / 60.0, 3600.0, "seconds"), (1.0, 60.0, "minutes"), (200.0, 1.0, "hours"), (np.inf, 1.0 / 24.0, "days"))
 _SHARE = "share of the nodes that does useful work (%)"
-_NAMES = {1: "checkpoints alone", 2: "pairs", 3: "triples"}
 _COLOURS = {
     "useful": style.BLUE,
     "spare_trays": style.SKY,
@@ -129,14 +128,11 @@ def yield_of_replicas(plan: ReplicationPlan, ax: Axes | None = None) -> Axes:
     """Yield of checkpoints alone, pairs and triples by number of nodes, with the break-even."""
     ax = style.axes(ax)
     middle = plan.break_even if np.isfinite(plan.break_even) else float(plan.nodes)
-    low, high = min(middle, plan.nodes) / 60.0, max(middle, plan.nodes) * 60.0
-    low = max(low, 8.0)
+    low, high = max(min(middle, plan.nodes) / 60.0, 8.0), max(middle, plan.nodes) * 60.0
     nodes = np.unique(np.round(np.geomspace(low, high, 90)).astype(np.int64))
     save, restore, restart = plan.costs["save"], plan.costs["restore"], plan.costs["restart"]
-    most = int(plan.strategies["replicas"].max())
-    for replicas in range(1, most + 1):
+    for replicas, name in plan.strategies[["replicas", "strategy"]].itertuples(index=False):
         share = CopiedJob(plan.mtbf, save, restore, restart, replicas, plan.overhead, plan.wide_rate).useful(nodes)
-        name = _NAMES.get(replicas, f"{replicas} copies")
         ax.plot(nodes, 100.0 * share, color=style.PALETTE[replicas - 1], linewidth=2.0, label=name)
     if np.isfinite(plan.break_even_low):
         limits = plan.break_even_low, plan.break_even_high

@@ -206,7 +206,6 @@ def _shared_failures(
     rng: np.random.Generator,
 ) -> Outages:
     """The outages with those of racks or systems added, which take working nodes down; these do not fail meanwhile.
-
     Each hits a random `share` of its nodes on average, two at least; all of them where it is None.
     """
     if not when.size:

@@ -28,18 +28,8 @@ _MOST_LOCAL = 2000
 
 
 class TwoLevels(Result):
-    """The best checkpoint interval and number of checkpoints per global one; arrays are cases.
-
-    Attributes
-    ----------
-    checkpoint_every : ndarray of float
-        Hours of work between two checkpoints.
-    saves_per_global : ndarray of int
-        One of this many checkpoints is global; 1 if local ones do not pay.
-    waste : ndarray of float
-        Share of time lost.
-    global_only : ndarray of float
-        Least waste with global checkpoints only.
+    """The best checkpoint intervals (hours of work), one of how many checkpoints is global (1 if local ones do not
+    pay), the share of time lost, and the least with global checkpoints only; arrays are cases.
     """
 
     checkpoint_every: FloatArray
@@ -86,10 +76,7 @@ class GlobalSaves:
 
 @dataclass(frozen=True, eq=False)
 class LevelCosts:
-    """Failures, and costs of two levels of checkpoints: durations, and the share of failures that need the global one.
-
-    Arrays are cases, broadcast.
-    """
+    """Failures, costs of two levels, and the share of failures that need the global one; arrays broadcast."""
 
     mtbf: Any
     save: Any
@@ -174,10 +161,8 @@ class TwoLevelWaste(ExponentialWaste):
 
 
 def _progress(w: FloatArray, k: FloatArray, costs: Sequence[FloatArray]) -> FloatArray:
-    """Useful work per hour: k intervals over the mean time from one global save to the next.
-
-    With V(i) the mean time to the next global save after i - 1 local ones, ``V(i) = a + b V(i+1) + (1 - b) G``, where G
-    is the mean time from a failure that needs the global save.
+    """Useful work per hour: k intervals over the mean time V(1) from one global save to the next, where
+    ``V(i) = a + b V(i+1) + (1 - b) G`` after i - 1 local ones, and G from a failure that needs the global save.
     """
     mu, c1, c2, r1, r2, phi, d = costs
     with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):

@@ -195,9 +195,8 @@ class MigrationPlan(Plan):
 def spares_for_alarms(
     nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, predictor: Predictor, risk: float
 ) -> FloatArray:
-    """Spares for a risk, at least 1, if jobs leave nodes on true alarms (for M + D hours) and false ones (for M hours).
-
-    Nodes with an unpredicted failure return to their own job after the restart and need no spare.
+    """Spares for a risk, at least 1, if jobs leave nodes on true alarms (for M + D hours) and false ones (for M hours);
+    nodes with an unpredicted failure return to their own job after the restart and need no spare.
     """
     mu, m, d = durations("mtbf", mtbf, zero=False), durations("migration", migration), durations("restart", restart)
     _, avoided, false = predictor.rates(mu, m)

@@ -67,10 +67,8 @@ class Scenario:
 def spares_for_risk(
     nodes: npt.ArrayLike, mtbf: Durations, migration: Durations, restart: Durations, risk: npt.ArrayLike
 ) -> npt.NDArray[np.int64]:
-    """Fewest spare nodes for which the probability of a shortage is at most `risk`.
-
-    Each of the N nodes (spares included) is migrating or down with probability ``v = (M + D)/(mu + M + D)`` at any
-    time; a shortage means that more than m are.
+    """Fewest m for which the probability that more than m of the N nodes (spares included) are migrating or down, each
+    with probability ``v = (M + D)/(mu + M + D)`` at any time, is at most `risk`.
     """
     n, mu, m, d, eps = cases(
         nodes=whole("nodes", nodes).astype(np.float64),
@@ -105,10 +103,7 @@ class JobMix:
 
 
 def job_mix(nodes: int, share_sequential: float = 0.25) -> JobMix:
-    """Jobs that fill the machine (section 4.1 of the paper).
-
-    A share of them is on one node; the others have 2, 4, ... nodes, up to the largest power of two, equally likely.
-    """
+    """Jobs that fill the machine: a share on one node, the others on 2, 4, ... equally likely (the paper's 4.1)."""
     total, one = int(whole("nodes", nodes)), float(share("share_sequential", share_sequential))
     most = int(np.log2(total)) if one < 1.0 else 0
     sizes = 2 ** np.arange(most + 1)
@@ -117,20 +112,10 @@ def job_mix(nodes: int, share_sequential: float = 0.25) -> JobMix:
 
 
 class Throughputs(Result):
-    """Nodes that do useful work under each strategy; arrays are cases.
-
-    Attributes
-    ----------
-    nodes, spares : ndarray of int
-        Nodes of the machine, spares included; number of spares.
-    save_in_time : ndarray
-        Every failure is predicted, and the job saves in time.
-    migrate : ndarray
-        Every failure is predicted, and the job migrates to a spare.
-    periodic, periodic_exact : ndarray
-        No failure is predicted, and jobs save at their best interval: to first order as in the paper, and exactly.
-    nothing : ndarray
-        Share of the nodes whose jobs make no progress with periodic checkpoints, to first order.
+    """Nodes of the machine (spares included), spares, and the nodes at work if every failure is predicted and jobs save
+    in time or migrate, or none is and they save at their best interval: to first order as in the paper, and exactly.
+    `nothing` is the share of the nodes whose jobs make no progress with periodic checkpoints, to first order. Arrays
+    are cases.
     """
 
     nodes: npt.NDArray[np.int64]
@@ -309,9 +294,8 @@ def break_even_recall(
     lead: Durations | Distribution | None = None,
     working_share: npt.ArrayLike = 1.0,
 ) -> FloatArray:
-    """Least recall at which migration with checkpoints yields more than checkpoints alone, which use all nodes.
-
-    `working_share` is the share of the nodes that are not spares. 0 if any recall pays, NaN if none does.
+    """Least recall at which migration with checkpoints yields more than checkpoints alone, which use all nodes; 0 if
+    any recall pays, NaN if none does. `working_share` is the share of the nodes that are not spares.
     """
     worker, alarms = share("working_share", working_share, zero=False), Predictor(1.0, precision, lead)
     times, shares = (mtbf, save, restore, restart, migration), {"working_share": worker, "precision": alarms.precision}

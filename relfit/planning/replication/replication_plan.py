@@ -43,8 +43,7 @@ _NODES, _WEIGHTS = gauss_legendre(16)
 
 
 def failures_to_interruption(processes: npt.ArrayLike, replicas: npt.ArrayLike = 2) -> FloatArray:
-    """Mean number of node failures until one of n processes has lost all its r copies, if no copy is restarted.
-
+    """Mean number of node failures until one of n processes has lost all its r copies, if none is restarted:
     ``n B(1/r, n)``, for large n ``Gamma(1/r) n**(1 - 1/r)``; for two copies, ``sqrt(pi n)``.
     """
     n, r = cases(
@@ -109,10 +108,7 @@ class CopiedJob:
         return np.asarray(progress * (1.0 - self.overhead) * processes / n)
 
     def break_even(self) -> FloatArray:
-        """Nodes, a multiple of `replicas`, from which copies yield more than checkpoints alone; infinite if never.
-
-        Searched up to 2**50 nodes.
-        """
+        """Nodes, a multiple of `replicas`, from which copies yield more than checkpoints; infinite above 2**50."""
         single = replace(self, replicas=1)
 
         def better(processes: FloatArray) -> npt.NDArray[np.bool_]:
@@ -135,8 +131,7 @@ class CopiedJob:
 
     def every(self, step: int) -> CopiedJob:
         """One of every `step` cases."""
-        some = {name: value[::step] for name, value in vars(self).items() if name != "replicas"}
-        return replace(self, **some)
+        return replace(self, **{name: value[::step] for name, value in vars(self).items() if name != "replicas"})
 
     @property
     def _rates(self) -> tuple[FloatArray, ...]:

@@ -82,10 +82,7 @@ def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SharedRacks:
-    """Racks that take all their `blocks` down together, and are down for `share_down` of the time; arrays broadcast.
-
-    The blocks of a zone are a multiple of those of a rack.
-    """
+    """Racks that take all `blocks` (a divisor of a zone's) down for `share_down` of the time; arrays broadcast."""
 
     blocks: FloatArray
     share_down: FloatArray
@@ -155,9 +152,8 @@ def _over_racks(
     share_down: npt.ArrayLike,
     racks: SharedRacks,
 ) -> FloatArray:
-    """Sum over the racks down, with up to `number` blocks, of their probability times the law of all other blocks.
-
-    The sum of a case ends beyond its mean number of racks, once further terms are lost in rounding.
+    """Sum over the racks down, with up to `number` blocks, of their probability times the law of all other blocks; a
+    case ends beyond its mean number of racks, once further terms are lost in rounding.
     """
     values = (number, count, racks.own(share_down), racks.blocks, racks.share_down)
     arrays = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in values))

@@ -122,10 +122,7 @@ class PlanFile:
 
 
 def read_plan_file(path: str | Path) -> PlanFile:
-    """Read a parameter file that may hold ``[cluster]``, TOML or JSON by its ending.
-
-    A `ReadError` names the dotted key of an invalid value.
-    """
+    """Read a TOML or JSON file that may hold ``[cluster]``; a `ReadError` names the key of an invalid value."""
     place = Path(path)
     document = read_document(place)
     cluster = None

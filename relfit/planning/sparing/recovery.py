@@ -171,5 +171,4 @@ def reduced_size(
         missing = np.where(running > 0.0, (m * joint).sum(axis=0) / running, 0.0)
         edge = joint[max(limit - unit + 1, 0) :].sum(axis=0)
         beyond = np.where(running > 0.0, np.minimum(edge / running, 1.0), 1.0)
-    blocked = np.clip(1.0 - every.sum(axis=0), 0.0, 1.0)
-    return blocked, missing, rate * beyond, rate * (1.0 - beyond)
+    return np.clip(1.0 - every.sum(axis=0), 0.0, 1.0), missing, rate * beyond, rate * (1.0 - beyond)

@@ -59,9 +59,8 @@ def best_spare_blocks(
     unit: IntArray,
     workers: int | None = None,
 ) -> tuple[IntArray, IntArray]:
-    """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`.
-
-    All arrays are of one shape; `unit` has the blocks that must be placed together.
+    """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`, of
+    one shape; `unit` has the blocks that must be placed together.
     """
     total, q, rate, size, rack = (
         np.ascontiguousarray(a, dtype=np.float64).ravel()
@@ -80,8 +79,7 @@ def best_spare_blocks(
                 free[some] = value.argmax(axis=0)
                 placed[some] = np.where((number - spare) % units[some] == 0, value, -1.0).argmax(axis=0)
     else:
-        own = SharedRacks(size, rack).own(q)
-        cases = _Cases(total.astype(np.int64), own, size.astype(np.int64), rack, rate, units)
+        cases = _Cases(total.astype(np.int64), SharedRacks(size, rack).own(q), size.astype(np.int64), rack, rate, units)
         period = np.nan if recovery.checkpoint_every is None else recovery.checkpoint_every
         costs = _Costs(recovery.save, recovery.detection + recovery.restart, recovery.disturbed, period)
 

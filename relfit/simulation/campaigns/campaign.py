@@ -199,9 +199,8 @@ def canonical(values: object) -> str:
 
 
 def cells_of(campaign: Campaign) -> list[Cell]:
-    """All cells: those of the experiments, then those of the parameters; an `ArgumentError` above five million.
-
-    A cell that two experiments have in common is listed twice, with one key, and computed once.
+    """Cells of the experiments (one of two experiments is listed twice, with one key), then of the parameters; an
+    `ArgumentError` above five million.
     """
     cells = [
         Cell(label, values, hashlib.sha256(canonical(values).encode()).hexdigest()[:16])

@@ -222,8 +222,6 @@ class CampaignResults(Result):
             texts.append(f"{count(len(self.failed), 'run')} of {count(cells, 'cell')} failed, most often: {error}")
         return (*texts, *self.notes)
 
-    # ------------------------------------------------------------ curves, maps
-
     def curve(
         self, parameter: str, output: str | None = None, *, relative: bool = False, **where: object
     ) -> pd.DataFrame:
@@ -298,12 +296,9 @@ class CampaignResults(Result):
         """Means of an output, one row per value of `row`, one column per value of `column`, over other parameters."""
         cells = self.where(**where)
         cells = cells[cells[self._parameter(row)].notna() & cells[self._parameter(column)].notna()]
-        mean = self.samples(output).mean(axis=1)
-        table = cells[[row, column]].assign(mean=mean.reindex(cells.index))
+        table = cells[[row, column]].assign(mean=self.samples(output).mean(axis=1).reindex(cells.index))
         table = table.pivot_table(index=row, columns=column, values="mean", sort=False)
         return table.reindex(index=list(dict.fromkeys(cells[row])), columns=list(dict.fromkeys(cells[column])))
-
-    # ---------------------------------------------------------------- files
 
     def write(self, folder: str | Path) -> list[Path]:
         """Write a CSV of statistics per experiment and value of its second parameter; returns the files.
@@ -423,9 +418,7 @@ def _belonging(rows: pd.DataFrame, needed: pd.Series) -> pd.DataFrame:
 def replications_needed(
     campaign: Mapping[str, Any], keys: pd.Index, runs: pd.DataFrame, failed: pd.DataFrame
 ) -> pd.Series:
-    """Replications that a campaign needs of each cell, as far as the runs done can tell; with `until`, intervals are
-    checked at fixed numbers of runs, the same whoever computes.
-    """
+    """Replications needed of each cell, as far as the runs tell; `until` is checked at fixed numbers of runs."""
     least = int(campaign.get("replications", 30))
     if campaign.get("until") is None:
         return pd.Series(least, index=keys)

@@ -34,10 +34,7 @@ _LIBRARIES = ("relfit", "numpy", "scipy", "pandas", "numba")
 
 @dataclass
 class Block:
-    """Finished runs: columns by name (``cell``, ``replication``, the outputs), of one length in each part.
-
-    Runs that failed are rows of cell, replication and error.
-    """
+    """Finished runs: columns by name (``cell``, ``replication``, outputs or ``error``), of one length in each part."""
 
     runs: list[dict[str, NDArray[Any]]] = field(default_factory=list)
     failed: list[tuple[int, int, str]] = field(default_factory=list)
@@ -99,9 +96,8 @@ class CampaignStore:
             raise ReadError("the cells are missing or damaged", path=place, remedy=remedy) from None
 
     def begin(self, document: Mapping[str, object], identity: object, output: str, cells: Sequence[Cell]) -> bool:
-        """Create the store, or open one of the same campaign; whether it existed.
-
-        An `ArgumentError` for the store of another campaign, or a folder with other files; nothing is overwritten.
+        """Create the store, or open one of the same campaign; whether it existed. Nothing is overwritten: an
+        `ArgumentError` for the store of another campaign, or a folder with other files.
         """
         common = json.loads(canonical({"run": document["run"], "seed": document.get("seed", 0), "config": identity}))
         there = (self.folder / "campaign.json").exists()
@@ -150,8 +146,6 @@ class CampaignStore:
                 return
         with complete(place) as part:
             table.to_parquet(part, index=False)
-
-    # ------------------------------------------------------------------ runs
 
     def write(self, block: Block, keys: Sequence[str]) -> None:
         """Write runs as files, synced to disk when this returns; all of them, or none and an `ArgumentError`."""

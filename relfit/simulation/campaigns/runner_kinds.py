@@ -102,8 +102,7 @@ class TrainingRuns(Runner):
     def arguments(self, settings: dict[str, object]) -> Any:
         """The parameters, checked as `TrainingParameters` does."""
         nested = {key.partition(".")[0] for key in settings if "." in key}
-        tables = changed(self.base.model_dump(include=nested) if nested else {}, settings)
-        return self.base.but(**tables)
+        return self.base.but(**changed(self.base.model_dump(include=nested) if nested else {}, settings))
 
     def run(self, settings: dict[str, object], first: int, last: int, seed: int) -> Outputs:
         """Every output of `TrainingSimulation`; of several jobs together."""
@@ -114,10 +113,7 @@ class TrainingRuns(Runner):
 
 
 class BatchSystemRuns(Runner):
-    """`simulate_batches` over keys of its configuration, such as ``failures.0.repair``.
-
-    The lists of jobs are read when the cells are checked, and sent to the workers.
-    """
+    """`simulate_batches` over keys such as ``failures.0.repair``; jobs are read once and sent to the workers."""
 
     output, beside = "mean_wait", ("utilisation", "most")
 
@@ -266,10 +262,7 @@ class PlannerRuns(Runner):
 
 
 class LogFitRuns(Runner):
-    """`simulate_log` from a parameter file, and `relfit.fit` of its times to failure.
-
-    In addition the configuration has ``span``, ``nodes``, ``racks`` and ``families`` to fit.
-    """
+    """`simulate_log` from a parameter file (with ``span``, ``nodes``, ``racks``), and `relfit.fit` of ``families``."""
 
     output = "mean"
     units = dict.fromkeys(("mean", "median", "mtbf"), "h")

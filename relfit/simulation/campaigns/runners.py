@@ -157,8 +157,7 @@ class OwnFunction(Runner):
         super().__init__(campaign)
         self.function = campaign.run if callable(campaign.run) else _imported(campaign.run, campaign.folder)
         names = inspect.signature(self.function).parameters
-        kinds = {each.kind for each in names.values()}
-        self.takes_any = inspect.Parameter.VAR_KEYWORD in kinds
+        self.takes_any = inspect.Parameter.VAR_KEYWORD in {each.kind for each in names.values()}
         self.names = [name for name in names if name != "rng"]
         self.random = "rng" in names or self.takes_any
         if not self.random and campaign.most_replications > 1:

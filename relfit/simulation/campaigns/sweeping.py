@@ -152,15 +152,12 @@ class _Work:
         until = self.campaign.until
         if until is not None:
             runs, failed = self.store.rows(columns=[until.output]), self.store.rows("failed", [])
-            needed = replications_needed(self.campaign.document(), self.keys, runs, failed)
-            self.needed = needed.to_numpy()
+            self.needed = replications_needed(self.campaign.document(), self.keys, runs, failed).to_numpy()
         most = max(int(self.needed.max()), self.done.shape[1])
         self.done = np.pad(self.done, ((0, 0), (0, most - self.done.shape[1])))
         cell, replication = np.nonzero(~self.done & (np.arange(most) < self.needed[:, None]))
         order = np.argsort(replication // _TOGETHER, kind="stable")
         return np.stack([cell[order], replication[order]])
-
-    # --------------------------------------------------------------- running
 
     def run(self, pending: IntArray) -> None:
         """Run the pending runs and write them, until all are done or `stopped` says so."""

@@ -150,9 +150,8 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
 
 
 def simulate(rng: np.random.Generator, s: Setup, warm: float, end: float, down_hours: FloatArray) -> list[float]:
-    """Run one cluster from 0 to `end` hours; the `ACCOUNTS` from `warm` hours on, as shares of time, or per hour.
-
-    Sets `down_hours` (zeros, shape (blocks + 1,)) to the share of time in which that many blocks of a zone were down.
+    """Run one cluster from 0 to `end` hours; the `ACCOUNTS` from `warm` on, as shares of time or per hour. Sets
+    `down_hours` (zeros, shape (blocks + 1,)) to the share of time in which that many blocks of a zone were down.
     """
     job = new_records(JobState, 1)
     job["blocks"], job["period"] = float((s.blocks - s.spare_blocks) * s.zones), s.period
@@ -306,9 +305,8 @@ def _run_queue(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[Queu
 def simulate_queue(
     rng: np.random.Generator, setup: Setup, queue: Records[QueuedJob], periods: FloatArray, end: float
 ) -> Plant:
-    """Run a queue of jobs, in order of submission, to the end of the last or to `end` hours; `account` is that of each.
-
-    Sets `started` and `ended` of the queue. `periods` are the hours of work between two checkpoints of each job.
+    """Run jobs in order of submission to the end of the last or to `end` hours; `account` is that of each. Sets
+    `started` and `ended` of the queue. `periods` are the hours of work between two checkpoints of each job.
     """
     jobs = new_records(JobState, len(queue))
     jobs["blocks"], jobs["period"] = queue["blocks"], periods

@@ -157,9 +157,8 @@ def prepared(
     warm_up: object,
     hours: float,
 ) -> PreparedSparing:
-    """Check the settings of a simulation of so many hours.
-
-    An `ArgumentError` for more than one strategy, invalid settings, or more than 1e9 expected events of a replication.
+    """Check the settings of a simulation of so many hours; an `ArgumentError` for more than one strategy, invalid
+    settings, or more than 1e9 events of a replication.
     """
     recovery = recovery or Recovery()
     times = devices if isinstance(devices, DeviceTimes) else DeviceTimes.exponential(devices)
