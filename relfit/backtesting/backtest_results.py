@@ -158,8 +158,6 @@ class Backtest(Result):
         said, before = (float((seen * (1.0 - p) ** 2 + (1.0 - seen) * p**2).mean()) for p in each)
         return said, before
 
-    # ------------------------------------------------------------------ sentences
-
     @property
     def months(self) -> int:
         """Months from the first origin to the end of the log."""
@@ -290,8 +288,6 @@ class Backtest(Result):
             planned = percent(1.0 - self.service)
             out.append(f"The stock of a cause ran out {', '.join(each)}; {planned} was planned.")
         return out or ["Decisions: nothing could be tested."]
-
-    # ---------------------------------------------------------------------- trust
 
     @cached_property
     def _marks(self) -> list[tuple[int, str]]:

@@ -117,8 +117,6 @@ class ForecastScores:
                 row[f"crps_{i}"] = continuous_ranked(rival, seen)
         return row
 
-    # ------------------------------------------------------------------ parts
-
     def parts(self, past: SystemPast, origins: IntArray, say: Callable[[float], None]) -> None:
         """Add the rows of failures by cause and rack, and of stock, from some origins."""
         if self.by is None:

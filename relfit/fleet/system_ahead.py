@@ -253,7 +253,7 @@ def _quantile_of_hours(records: Prediction, mean: float, spread: float, of_one: 
     weight = np.diff(records.cdf(edges))
     number = 0.5 * (edges[1:] + edges[:-1] + 1.0)
     variance = _log_variance(number, spread, of_one)
-    logs = np.log(np.maximum(number, 1e-300) * max(mean, 1e-300)) - 0.5 * variance
+    logs = np.log(np.maximum(number, 1e-9)) + np.log(max(mean, 1e-300)) - 0.5 * variance
 
     def quantile(p: float) -> float:
         if not mean > 0.0 or p <= weight[number <= 0.0].sum() / weight.sum():

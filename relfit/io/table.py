@@ -111,7 +111,7 @@ def _read(
             "units have dates of service, and no column says which of them failed",
             Remedy(
                 f'name the flag with observed=..., or a word, failures="status=RMA"; the columns are {names}',
-                f"name the flag with --column observed=NAME, or a word with --failures COLUMN=WORD; the columns are {names}",
+                f"name the flag with --column observed=NAME or --failures COLUMN=WORD; the columns are {names}",
             ),
             line=1,
         )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from scipy import optimize, stats
+from scipy import optimize, special
 
 from relfit.analyses.regression.design import why_text
 from relfit.analyses.regression.regression_results import Regression
@@ -45,7 +45,7 @@ def compared_levels(
         raise RelfitError(f"{len(nodes)} levels of {n_nodes} nodes are too many to compare{'; ' if why else ''}{why}")
     share = exposure.groupby(groups).sum() / exposure[groups.notna()].sum()
     expected, fewest = failures.sum() * share, _FEWEST_COUNTED if measure == "failures" else _FEWEST
-    by_chance = len(share) * stats.binom.sf(failures - 1.0, failures.sum(), share)
+    by_chance = len(share) * special.betainc(np.maximum(failures, 0.5), failures.sum() - failures + 1.0, share)
     many = (failures >= _FEWEST) & (by_chance < _CLEAR)
     few = (expected < _FEWEST) & ~many | (nodes < fewest)
     if measure == "ttr":

@@ -74,8 +74,6 @@ class BatchRun(Result):
     _not_in_json: ClassVar[tuple[str, ...]] = ("jobs", "log")
     _frame: ClassVar[str] = "jobs"
 
-    # ------------------------------------------------------------------ measures
-
     @cached_property
     def _ran(self) -> pd.DataFrame:
         """Jobs that came to an end on nodes: done, or killed at their walltime."""
@@ -193,8 +191,6 @@ class BatchRun(Result):
         own, others = (float(run.by_class()[measure].to_dict()["all"]) for run in (self, other))
         return 100.0 * (others - own) / own if own else np.inf
 
-    # ------------------------------------------------------------------- the log
-
     @cached_property
     def attempts(self) -> pd.DataFrame:
         """One row per attempt to run a job: ``job`` (row of `jobs`), ``start``, ``end``, ``outcome``, ``backfilled``,
@@ -268,8 +264,6 @@ class BatchRun(Result):
     def _need_log(self) -> None:
         if self.settings["keep"] == "jobs":
             raise DataError("the run kept its jobs alone", remedy='simulate with keep="attempts", or "nodes"')
-
-    # ------------------------------------------------------------------- showing
 
     @property
     def headline(self) -> str:

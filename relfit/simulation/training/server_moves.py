@@ -110,9 +110,6 @@ def draw_life(state: ClusterState, bad: bool) -> float:
     return life / options.bad_factor if bad else life
 
 
-# ---------------------------------------------------------------------- roster
-
-
 @inlined
 def active_server(state: ClusterState, job: JobRecord, place: int) -> ServerRecord:
     """A server of a job's roster."""

@@ -102,9 +102,6 @@ def _in_repair(state: ClusterState) -> bool:
     return held[at.AUTO_REPAIR] + held[at.MANUAL_REPAIR] + held[at.AUTO_QUEUE] + held[at.MANUAL_QUEUE] > 0
 
 
-# ------------------------------------------------------------------------- jobs
-
-
 @merged
 def _job_event(state: ClusterState, job: JobRecord) -> None:
     """Handle the end of a phase of a job."""
