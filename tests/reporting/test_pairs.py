@@ -110,7 +110,8 @@ def check(page: str) -> list[str]:
     failures = numbers(r"all failures N \(N-N\) N \(N-N\)", page)
     repairs_ahead = numbers(r"hours of repair N \(N-N\) N \(N-N\)", page)
     if failures and repairs_ahead:
-        agree("mean repair ahead", repairs_ahead[0] / failures[0], repairs_ahead[3] / failures[3])
+        assert repairs_ahead[0] / failures[0] == pytest.approx(repairs_ahead[3] / failures[3], rel=0.1)  # each its own
+        done.append("mean repair ahead")
         now = numbers(r"one is expected to last H", page) or mean
         assert now is not None
         assert repairs_ahead[3] / failures[3] == pytest.approx(now[0], rel=0.09)  # of records, and of outages of nodes
