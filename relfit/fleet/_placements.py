@@ -63,13 +63,14 @@ class Placements:
         Sampled, shape (placements,). An incident at a placement with nodes already down interrupts no job; it counts
         only where all nodes were never up together. `origin` is the window's start, nanoseconds.
         """
-        most = int(np.clip(_CELLS // max(watched.n_groups, self.members.nnz // 16, 1), 20, _INSTANTS))
+        nodes = self.members.shape[1]
+        most = int(np.clip(_CELLS // max(nodes, self.members.nnz // 16, 1), 20, _INSTANTS))
         often = self.up_at(watched, _evenly(watched, most)).mean(axis=1)
         mine = np.flatnonzero(scope.system_of_incident == system)
         order = mine[np.argsort(scope.instants[mine], kind="stable")]
         chosen = order[np.linspace(0, order.size - 1, min(most, order.size)).astype(np.int64)]
-        shape = (scope.system_of_incident.size, watched.n_groups)
-        nodes_hit = sparse.csr_array((np.ones(scope.node_of.size), (scope.incident_of, scope.node_of)), shape=shape)
+        pairs = (np.ones(scope.node_of.size), (scope.incident_of, scope.node_of))
+        nodes_hit = sparse.csr_array(pairs, shape=(scope.system_of_incident.size, nodes))
         hits = (self.members @ nodes_hit[chosen].T).toarray() > 0.0
         begun = origin + (scope.instants[chosen] * NANOSECONDS_PER_HOUR).astype(np.int64)
         both = hits & self.up_at(watched, begun - _BEFORE)

@@ -112,9 +112,7 @@ def multiples_now(
     attributes: Sequence[IntArray] = (),
 ) -> Multiples:
     """Current multiples of the mean rate of all nodes, from failures and shares watched, (nodes, steps), in natural
-    order.
-
-    `of` nodes set the largest multiple of the grid; the neighbours of `placed` ones are known. All by default.
+    order. `of` nodes set the largest multiple of the grid; the neighbours of `placed` ones are known. All by default.
     `attributes` are codes of the nodes' values, such as their racks; -1 if unknown.
     """
     expected = _expected(counts, exposure, days)
@@ -204,9 +202,8 @@ def _of_value(
     code: IntArray, counts: FloatArray, expected: FloatArray, value: FloatArray, change: FloatArray, prior: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Multiples of all nodes with each node's value of an attribute, before each step and now, (nodes, steps + 1), and
-    the standard deviation of their logarithm now, (nodes,); one and zero for a value of few nodes.
-
-    As those of nodes, with the settings weighted by the past until each step.
+    the standard deviation of their logarithm now, (nodes,); one and zero for a value of few nodes. Settings are
+    weighted by the past until each step.
     """
     compared = np.append(np.bincount(code[code >= 0], minlength=1) >= _FEWEST, False)
     row = np.where(compared, np.cumsum(compared) - 1, -1)[code]
