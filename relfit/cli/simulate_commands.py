@@ -23,10 +23,6 @@ if TYPE_CHECKING:
 
 _CLASSES = ("jobs", "mean_wait", "mean_slowdown", "goodput_node_hours", "%MWT", "AWT")
 _SECONDS = ("mean_wait", "AWT")  # of them; shown in hours
-_OUTPUTS = (
-    *("total_training_time", "etr", "total_failures", "random_failures", "systematic_failures", "auto_repairs"),
-    *("manual_repairs", "host_selection_count", "preemption_count", "job_stall_count", "servers_retired", "avg_run"),
-)
 _NAMES = {
     "total_training_time": "total time (h)",
     "avg_run": "average run (min)",
@@ -221,13 +217,13 @@ def training(
         output.print_json(result.to_dict(), unit=None)
         return
     findings = [*result.findings, *([f"trace written to {trace}"] if trace is not None else [])]
-    table = output.table(_shown(result, list(result.outputs.index) if details else list(_OUTPUTS)))
-    output.print_lines([*findings, "", *table, _CURE if details else _MORE, *written])
+    table = ["", *output.table(_shown(result)), _CURE] if details else [_MORE]
+    output.print_lines([*findings, *table, *written])
 
 
-def _shown(result: rf.training.TrainingSimulation, outputs: list[str]) -> pd.DataFrame:
-    """Some outputs; the total time in hours, parts of it in minutes."""
-    table = result.outputs.loc[outputs, ["mean", "sd", "low", "high", "p5", "p50", "p95"]]
+def _shown(result: rf.training.TrainingSimulation) -> pd.DataFrame:
+    """The outputs; the total time in hours, parts of it in minutes."""
+    table = result.outputs[["mean", "sd", "low", "high", "p5", "p50", "p95"]].copy()
     table.loc["total_training_time"] /= 60.0
     units = {name: f" ({unit})" for name, unit in result.units.items()}
     return table.rename(index=lambda name: _NAMES.get(name, name.replace("_", " ") + units.get(name, ""))).reset_index()
