@@ -161,6 +161,12 @@ __all__ = [
 ]
 
 
+def _what_if(study: object) -> object:
+    """`Study.what_if` of a study, or of a log."""
+    make = _get("Study")
+    return (study if isinstance(study, make) else make(study)).what_if()
+
+
 def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return import_module(f"relfit.{name}")
@@ -170,11 +176,9 @@ def __getattr__(name: str) -> Any:
     for package, names in _MOVED.items():
         if name in names.split():
             raise AttributeError(f"relfit.{name} is relfit.{package}.{name}")
-    if name == "what_if":
-        raise AttributeError("relfit.what_if is a method: relfit.Study(log).what_if()")
     if name in HOMES:
         return import_module(f"relfit.{name}")
-    value = _get(name)
+    value = _what_if if name == "what_if" else _get(name)
     globals()[name] = value
     return value
 

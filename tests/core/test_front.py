@@ -33,8 +33,10 @@ def test_what_left_the_front_is_at_the_front_of_its_package() -> None:
     ]:
         with pytest.raises(AttributeError, match=f"relfit.{name} is relfit.{home}.{name}"):
             getattr(rf, name)
-    with pytest.raises(AttributeError, match=r"Study\(log\)\.what_if\(\)"):
-        _ = rf.what_if  # type: ignore[attr-defined]
+    assert "what_if" not in dir(rf)
+    study = rf.Study(rf.read("white").between("2004-01-01", None))
+    answers = [one.at(16)["waste"] for one in (rf.what_if(study), study.what_if(), rf.what_if(study.log))]  # type: ignore[attr-defined]
+    assert answers == [answers[1]] * 3
     assert rf.batch.sweep_repairs is not None
     assert rf.nonparametric.turnbull is not None  # a package that is not listed
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
