@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 import textwrap
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -70,12 +70,14 @@ def _drawn(columns: list[_Column]) -> list[str]:
     from rich.text import Text
 
     drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    for column in columns:
-        head = Group(Text(column.title), Rule(characters="-", style=""))
-        side: Literal["left", "right"] = "right" if column.number else "left"
-        drawn.add_column(head, justify=side, vertical="bottom", width=column.width)
+    titles = [textwrap.wrap(column.title, column.width) for column in columns]
+    for column, lines in zip(columns, titles, strict=True):
+        above = "\n" * (max(map(len, titles)) - len(lines))
+        head = Group(Text(above + "\n".join(lines)), Rule(characters="-", style=""))
+        drawn.add_column(head, justify="right" if column.number else "left", width=column.width)
     for row in zip(*(column.cells for column in columns), strict=True):
-        drawn.add_row(*(Text(value, no_wrap=True, overflow="ellipsis") for value in row))
+        cells = zip(row, columns, strict=True)
+        drawn.add_row(*(Text(v, no_wrap=not column.wraps(v), overflow="ellipsis") for v, column in cells))
     console = Console(width=max(_total(columns), 1), color_system=None, file=io.StringIO(), legacy_windows=False)
     with console.capture() as captured:
         console.print(drawn)
@@ -96,6 +98,10 @@ class _Column:
     @property
     def width(self) -> int:
         return max(self.limit, self.heading)
+
+    def wraps(self, value: str) -> bool:
+        """Whether a value goes on in a second line rather than being cut: numbers with their names."""
+        return ", " in value and any(map(str.isdigit, value)) and len(value) <= 1.5 * self.width
 
     def narrow(self) -> None:
         """Put the heading on several lines, no wider than the values or the longest word."""

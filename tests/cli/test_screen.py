@@ -109,6 +109,18 @@ def test_a_wide_table_is_fitted_and_says_what_it_leaves_out() -> None:
     assert narrow[0].split("  ")[-1].strip() == "quantity number 2"
 
 
+def test_numbers_within_a_text_go_on_in_a_second_line_and_are_never_cut() -> None:
+    parameters = ["rate 0.000469", "shape 0.68, scale 1.62e+03"]
+    frame = pd.DataFrame(
+        {"group": ["all"] * 2, "parameters": parameters, "mean of the group": ["2,134 (2,070-2,200)"] * 2}
+    )
+    lines = screen.table(frame, 50)
+    assert not any("…" in line for line in lines)
+    assert [line.split()[-1] for line in lines[-2:]] == ["(2,070-2,200)", "1.62e+03"]
+    assert "mean of the group" in lines[0]
+    assert "2,134" in lines[-2]  # values are level with the first line
+
+
 def test_limits_stand_behind_their_value_and_are_never_cut() -> None:
     frame = pd.DataFrame(
         {
