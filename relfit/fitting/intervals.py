@@ -200,22 +200,29 @@ def percentile_limits(
     return out[0], out[1], count < max(19, 0.5 * n_resamples)
 
 
+def normal_limits(
+    family: type[Family], quantity: FitQuantity, free: FloatArray, covariance: FloatArray, level: float
+) -> tuple[FloatArray, FloatArray]:
+    """Limits by the delta method, normal on the quantity's unbounded scale, from free coordinates (groups, k)."""
+    with np.errstate(all="ignore"):
+        errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        step = np.clip(1e-3 * errors, 1e-8, 1e-3)
+        moves = np.eye(free.shape[1])[:, None, :] * step[None]
+        near, far = (
+            quantity.of_free(family, free + m) - quantity.of_free(family, free - m) for m in (moves, 2.0 * moves)
+        )
+        slope = ((8.0 * near - far) / (12.0 * step.T)).T
+        away = normal_quantile(level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
+        middle = quantity.of_free(family, free)
+        return quantity.limits(middle - away, middle + away)
+
+
 def wald_limits(fit: FamilyEstimates, quantity: FitQuantity, level: float) -> tuple[FloatArray, FloatArray]:
-    """Intervals by the delta method, normal on the unbounded scale of the quantity."""
+    """Intervals by the delta method from the observed information."""
     out = np.full((2, fit.lives.n_groups), np.nan)
     rows, free, covariance = fit.free
     if rows.size:
-        with np.errstate(all="ignore"):
-            errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-            step = np.clip(1e-3 * errors, 1e-8, 1e-3)
-            moves = np.eye(free.shape[1])[:, None, :] * step[None]
-            near, far = (
-                quantity.of_free(fit.family, free + m) - quantity.of_free(fit.family, free - m)
-                for m in (moves, 2.0 * moves)
-            )
-            slope = ((8.0 * near - far) / (12.0 * step.T)).T
-            away = normal_quantile(level) * np.sqrt(np.einsum("gi,gij,gj->g", slope, covariance, slope))
-            out[:, rows] = quantity.limits(*(quantity.of_free(fit.family, free) + sign * away for sign in (-1.0, 1.0)))
+        out[:, rows] = normal_limits(fit.family, quantity, free, covariance, level)
     out = np.minimum(out, quantity.ends(fit.lives)[1])
     if "threshold" in fit.parameters and np.isfinite(quantity.until):
         out[:, wald_limits(fit, _threshold(fit), level)[0] >= quantity.until] = 1.0

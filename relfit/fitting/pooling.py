@@ -19,14 +19,15 @@ import scipy
 
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
-from relfit.base.numeric.levels import level_checked, normal_quantile
+from relfit.base.numeric.levels import level_checked
 from relfit.base.numeric.newton import maximise, whitening
-from relfit.base.results import Result, json_ready
+from relfit.base.results import Interval, Result, json_ready
 from relfit.base.text import count
 from relfit.fitting import status
 from relfit.fitting._maximum_likelihood import maximum_likelihood
-from relfit.fitting.estimates import GroupCurves, jacobian
+from relfit.fitting.estimates import GroupCurves
 from relfit.fitting.families import Family
+from relfit.fitting.intervals import normal_limits, quantity_named
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
 
@@ -221,29 +222,52 @@ class PooledFit(GroupCurves, Result):
         free = self.free[None] + np.einsum("gij,cgj->cgi", root, noise)
         return self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
 
+    def interval(
+        self,
+        quantity: str,
+        *,
+        at: float | str | None = None,
+        age: float | str | None = None,
+        level: float | None = None,
+    ) -> Interval:
+        """Interval of a quantity in every group, from the normal approximation of its posterior.
+
+        Parameters
+        ----------
+        quantity : str
+            A parameter of the distribution, ``mean``, ``median``, ``quantile``, ``reliability`` or ``hazard``.
+        at, age : float or duration, optional
+            As in `FamilyFit.interval`.
+        level : float, optional
+            Between 0 and 1; that of the fit when left out.
+
+        Raises
+        ------
+        ArgumentError
+            For an unknown quantity, or a quantile or level outside 0..1.
+        """
+        level = level_checked(self.level if level is None else level)
+        wanted = quantity_named(quantity, self.family, at, age)
+        low, high = normal_limits(self.family, wanted, self.free, self.covariance, level)
+        where = None if wanted.at is None else np.array([wanted.at])
+        codes = np.where(np.isfinite(low) & np.isfinite(high), "ok", "not_defined").astype(object)
+        estimate = wanted.value(self.distribution)
+        return Interval(quantity, "posterior", level, where, estimate, low, high, codes, self.groups, self.family.name)
+
     def to_frame(self) -> pd.DataFrame:
         """One row per group: own and pooled estimate, interval and shrinkage of each parameter, pooled mean (hours)."""
-        z = normal_quantile(self.level)
         columns: dict[str, Any] = {"lives": self.lives.n_lives, "failures": self.lives.n_failures}
-        slope = jacobian(self.family, self.free)
-        variance = np.einsum("gij,gjk,glk->gil", slope, self.covariance, slope)
-        for i, (name, domain) in enumerate(zip(self.family.parameter_names(), self.family.domains, strict=True)):
-            value = self.parameter_array[:, i]
-            with np.errstate(all="ignore"):
-                error = np.sqrt(variance[:, i, i])
-                if domain == "positive":
-                    factor = np.exp(z * error / value)
-                    low, high = value / factor, value * factor
-                else:
-                    low, high = value - z * error, value + z * error
+        for i, name in enumerate(self.family.parameter_names()):
+            limits = self.interval(name)
             columns |= {
                 f"{name}_own": self.own[:, i],
-                name: value,
-                f"{name}_low": low,
-                f"{name}_high": high,
+                name: limits.estimate,
+                f"{name}_low": limits.low,
+                f"{name}_high": limits.high,
                 f"{name}_shrinkage": self.shrinkage[:, i],
             }
-        columns["mean"] = self.mean
+        mean = self.interval("mean")
+        columns |= {"mean": mean.estimate, "mean_low": mean.low, "mean_high": mean.high}
         return pd.DataFrame(columns, index=self.groups)
 
     @property

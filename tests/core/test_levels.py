@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[[float], Any]] = {
     "FamilyFit.failures_ahead": lambda level: FITS["weibull"].failures_ahead(5.0, level=level),
     "FamilyFit.contour": lambda level: FITS["weibull"].contour(level=level),
     "CompetingFit.interval": lambda level: BY_CAUSE.competing().interval(5.0, level=level),
+    "PooledFit.interval": lambda level: NODES.pool("weibull").interval("mean", level=level),
     "Fits.interval": lambda level: FITS.interval("mean", level=level),
     "Fits.pool": lambda level: NODES.pool("weibull", level=level),
     "pool": lambda level: pool(rf.families.Weibull, NODES.lives, level=level),

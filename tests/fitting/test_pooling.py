@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import special
 
 import relfit as rf
 from relfit.fitting import PooledFit
@@ -62,7 +63,8 @@ def test_pooled_estimates_are_closer_to_the_truth(fleet, pooled):
 def test_limits_cover(seed):
     lives, shape, scale = made_fleet(seed)
     frame = rf.fit(lives, "weibull").pool("weibull").to_frame()
-    for name, truth in (("shape", shape), ("scale", scale)):
+    mean = scale * special.gamma(1.0 + 1.0 / shape)
+    for name, truth in (("shape", shape), ("scale", scale), ("mean", mean)):
         inside = (frame[f"{name}_low"] <= truth) & (truth <= frame[f"{name}_high"])
         assert 0.92 <= inside.mean() <= 0.98, name
 
