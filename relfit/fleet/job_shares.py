@@ -1,7 +1,9 @@
 """The share of jobs that outages will interrupt, predicted from past shares and from the model of the fleet.
 
 The share of all possible jobs that met an outage is counted for each day, with failures that come together or in turn.
-The model adds the current rate of each scope. Both are weighted by how well they would have predicted the past.
+The model adds the current rate of each scope. Both are weighted by how well they would have predicted the past; a
+part stays with the plain share of the last 180 days, since combined predictions err less than the one that was best
+(Bates and Granger 1969).
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.base.units import HOURS_PER_WEEK, NANOSECONDS_PER_HOUR
 from relfit.fleet.job_placement import NodeOutages, place
-from relfit.fleet.prediction import HALF_LIVES, DiscountedLevels, Prediction, levels_of, mix
+from relfit.fleet.prediction import HALF_LIVES, WINDOWS, DiscountedLevels, Prediction, levels_of, mix
 from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
@@ -29,6 +31,7 @@ _A_DAY = 24  # starts a day, at most
 _FEWEST = 30  # days with jobs that are needed
 _LATELY, _MOST = 90, 0.75  # days, and share of them, on which a job that is counted could start
 _STEADY = len(HALF_LIVES) - 1  # index of the infinite half-life
+_COUNT, _STAYS = len(HALF_LIVES) + len(WINDOWS) - 1, 0.2  # index of the mean of the last 180 days, and its least weight
 _SPREAD = 4  # placements of a spread job per start
 _LONGEST = 0.9999  # largest share that is converted to a hazard
 TRIALS = 10.0  # independent jobs a day on the same nodes, at most: jobs that start in turn share most of their hours
@@ -275,7 +278,8 @@ class Lately:
             np.concatenate([counted.toward, -np.expm1(-ends * ratio)]),
             np.tile(counted.within, 2),
         )
-        return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True, trials=TRIALS * beside)
+        trials = TRIALS * beside
+        return mix(every, value, number, self.horizon / 24.0, 1.0, shares=True, trials=trials, stay=(_COUNT, _STAYS))
 
     def held(
         self,

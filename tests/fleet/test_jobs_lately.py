@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import relfit as rf
+from relfit.fleet import prediction
 from tests.factories import make_log
 
 HOURS, NODES = 500 * 24.0, 30
@@ -109,3 +110,29 @@ def test_spread_jobs_on_all_nodes_are_the_packed_ones() -> None:
     size = lately.nodes[system].labels.size
     packed, spread = (lately.counted(0, system, size, (24.0,), placement)[0] for placement in ("packed", "spread"))
     np.testing.assert_array_equal(packed, spread)
+
+
+def test_a_fifth_of_the_weight_stays_with_the_share_of_the_last_180_days() -> None:
+    """Binomial days around 10 %: the mean of all 900 days predicts best, and has nearly all the weight without it."""
+    jobs = np.full(900, 40.0)
+    met = np.random.default_rng(1).binomial(40, 0.1, 900).astype(float)
+    levels = prediction.levels_of(met, jobs)
+    of_180_days = len(prediction.HALF_LIVES) + 1
+    free = prediction.mix(levels, met, jobs, 90.0, 1.0, shares=True, trials=40.0)
+    held = prediction.mix(levels, met, jobs, 90.0, 1.0, shares=True, trials=40.0, stay=(of_180_days, 0.2))
+    assert free.weight[free.predictor == of_180_days].sum() < 0.15
+    assert held.weight.sum() == pytest.approx(1.0)
+    assert held.weight[held.predictor == of_180_days].sum() == pytest.approx(
+        0.2 + 0.8 * free.weight[free.predictor == of_180_days].sum(), abs=0.01
+    )
+    assert held.expected - free.expected == pytest.approx(0.2 * (met[-180:].mean() / 40.0 - free.expected), abs=1e-3)
+
+
+def test_the_jobs_of_a_fleet_keep_that_weight() -> None:
+    lately = rf.fleet_model(bursts(1)).lately
+    assert lately is not None
+    (system,) = lately.nodes
+    ((met, jobs),) = lately.counted(0, system, 4, (24.0,), "packed")
+    mixture = lately.interrupted(0, met, jobs, {"node": 0.1}, 7)
+    assert mixture is not None
+    assert mixture.weight[mixture.predictor == len(prediction.HALF_LIVES) + 1].sum() >= 0.2

@@ -5,7 +5,7 @@ levels; `mean_times` is for lengths of repairs, `rates_of_parts` for racks and c
 here depends on fleets or jobs.
 """
 
-from relfit.fleet.prediction.discounted_levels import HALF_LIVES, DiscountedLevels, levels_of
+from relfit.fleet.prediction.discounted_levels import HALF_LIVES, WINDOWS, DiscountedLevels, levels_of
 from relfit.fleet.prediction.mean_times import mean_time_ahead
 from relfit.fleet.prediction.mixing import Prediction, cumulative, distribution_of_counts, mix
 from relfit.fleet.prediction.rates_of_parts import RelativeRates, relative_rates
@@ -14,6 +14,7 @@ from relfit.fleet.prediction.switching import Multiples, multiples_now
 
 __all__ = [
     "HALF_LIVES",
+    "WINDOWS",
     "DiscountedLevels",
     "Multiples",
     "Prediction",

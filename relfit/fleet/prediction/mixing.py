@@ -187,13 +187,14 @@ def mix(
     variance_of_one: float | None = None,
     scored: int = _SCORED,
     back: float = _BACK,
+    stay: tuple[int, float] | None = None,
 ) -> Prediction:
     """Prediction of a series over a `horizon` of steps, for some units `ahead`, by predictors weighted by their past.
 
     `value` are counts, or numbers out of `exposure` whose share is predicted (`shares`): it scatters no less than that
     of `trials` independent ones per step. With `variance_of_one` they are sums of `exposure` values above zero that
     have this variance, and their mean is predicted. Predictions are `scored` some steps apart; a share `back` of the
-    weights returns in a horizon.
+    weights returns in a horizon. `stay` names a predictor, and the share of the final weight that it has in any case.
     """
     typical = float(exposure[exposure > 0.0].mean())
     scatter = np.array(_SCATTER_OF_SHARES if shares else _SCATTER)
@@ -231,6 +232,9 @@ def mix(
     back *= min(scored / max(horizon, 1.0), 1.0)
     prior = 1.0 / np.sqrt(phi)  # little scatter is more likely
     weight = fixed_share(np.concatenate(gains, axis=1)[:, order], back, prior / prior.sum())
+    if stay is not None:
+        own = np.where(predictor == stay[0], weight, 0.0)
+        weight = (1.0 - stay[1]) * weight + stay[1] * own / own.sum()
     now = np.array([value.size])
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
     used = weight > _LEAST
