@@ -1,10 +1,10 @@
 """The mean duration of repairs that begin over a horizon, predicted from past ones.
 
 Two ways to predict: the mean of hours, discounted by age with each half-life; and that of logarithms, times the ratio
-of hours to its past predictions. The first forgets a few very long repairs and counts new ones; the second follows a
-change of all repairs sooner. They are weighted by how well they predicted the means of the next days and of the
-horizon, as log-normal. The scatter of each is taken as lasting: after quiet weeks a little of it would look best, and
-long repairs that come now and then would be forgotten.
+of hours to its predictions in the last months. The first forgets a few very long repairs and counts new ones; the
+second follows a change of all repairs sooner. They are weighted by how well they predicted the means of the next days
+and of the horizon, as log-normal. The scatter of each is taken as lasting: after quiet weeks a little of it would look
+best, and long repairs that come now and then would be forgotten.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _ABOVE = 10.0  # added to logarithms less their mean: levels are above zero
 _LEAST = 1e-3  # of the mean: shorter durations, and those of no length, count as so long in logarithms
 _SCATTER = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a duration relative to that in all of the past
 _SCORED, _BACK = 5, 0.2  # days between two scored predictions; share of the weights that returns in a horizon
+_RATIO = 160.0  # half-life in days of the ratio of hours to predictions by logarithms
 _BEGIN = 20  # steps before the first prediction
 
 
@@ -46,8 +47,8 @@ def mean_time_ahead(
         sums = np.bincount(step, _ABOVE + logs - logs.mean(), steps.size)
         typical = np.exp(levels_of(sums, number, steps.days).flat.level - _ABOVE)
         typical[:, 0] = 1.0  # before the first
-        ratio = (so_far[0] + 0.5) / (discounted(number * typical[:, :-1], np.inf) + 0.5)
-        level = np.vstack([level, typical * ratio])
+        came, predicted = np.split(discounted(np.vstack([value, number * typical[:, :-1]]), _RATIO / steps.days), [1])
+        level = np.vstack([level, typical * (came + 0.5) / (predicted + 0.5)])
         uncertain, wander = np.vstack([uncertain, uncertain]), np.append(wander, wander)
     level = np.log(np.maximum(level, 1e-12))
     spread = max(float(hours.var()) / usual**2, 1e-9)
@@ -79,6 +80,7 @@ def mean_time_ahead(
     weight = (weights[:, None] * special.softmax(scores[:, :, -1], axis=1)).ravel()
     expected = max(float(number.mean()) * over, 1.0)
     mean, *variances = (each[:, 0] for each in moments(np.array([steps.size]), over, np.array([expected])))
-    factor, apart = float(weight @ np.exp(mean)), float(weight @ (mean - weight @ mean) ** 2)
+    middle = float(weight @ mean)
+    apart = float(weight @ (mean - middle) ** 2)
     of_outcome, of_level = (float(np.expm1(weight @ variance + apart)) for variance in variances)
-    return factor * float(hours.sum()) / float(ended.sum()), of_level, (of_outcome - of_level) * expected
+    return float(np.exp(middle)) * float(hours.sum()) / float(ended.sum()), of_level, (of_outcome - of_level) * expected
