@@ -269,7 +269,7 @@ def _repair_clock(answers: Answers, study: rf.Study) -> None:
         result = rf.screening.repair_clock(study.used.log)
         answer.text, answer.document = result.headline, result.to_dict
         answer.tables = {"repairs_by_clock": result.table}
-        answer.shown = {"mean hours to repair, by the time of the failure": result.table}
+        answer.shown = {"hours to repair, by the time of the failure": result.table}
 
 
 def _availability(answers: Answers, study: rf.Study) -> None:

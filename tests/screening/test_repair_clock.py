@@ -82,6 +82,34 @@ def test_size_of_both_tests_together(bursts: bool, number: int) -> None:
     assert wrong / number <= 0.05 + 2.0 * np.sqrt(0.05 * 0.95 / number)
 
 
+@pytest.mark.slow
+def test_heavy_tails_are_no_weekday_and_a_day_of_twice_as_long_is_found() -> None:
+    """Lognormal repairs with a logarithm's deviation of 1.5, and one in a hundred of 3,000 hours; Saturdays twice."""
+    rng, wrong, found = np.random.default_rng(5), 0, 0
+    for _ in range(40):
+        starts = rng.uniform(0.0, HOURS, 600)
+        repairs = rng.lognormal(0.0, 1.5, 600)
+        wrong += bool(clock_of(starts, np.where(rng.random(600) < 0.01, 3000.0, repairs))[1].depends)
+    for _ in range(10):
+        starts = rng.uniform(0.0, HOURS, 600)
+        repairs = rng.lognormal(0.0, 0.7, 600) * np.where(local(starts)[0] == 5, 2.0, 1.0)
+        found += "if a node fails on a Saturday" in clock_of(starts, repairs)[1].headline
+    assert wrong <= 5  # 2 expected by chance
+    assert found >= 8
+
+
+def test_two_very_long_repairs_make_no_statement_of_a_day() -> None:
+    """Two Saturdays of 5,000 hours; the repairs of Tuesdays are longer: means named the Saturday."""
+    rng = np.random.default_rng(6)
+    starts = rng.uniform(0.0, HOURS, 1000)
+    day = local(starts)[0]
+    repairs = rng.lognormal(0.0, 0.5, 1000) * np.where(day == 1, 2.5, 1.0)
+    repairs[np.flatnonzero(day == 5)[:2]] = 5000.0
+    _, result = clock_of(starts, repairs)
+    assert result.table.loc[result.table["mean"].idxmax(), "when"] == "Saturday"
+    assert "if a node fails on a Tuesday" in result.headline
+
+
 def test_too_few_repairs() -> None:
     _, result = clock_of(np.linspace(1.0, HOURS, 12), np.full(12, 3.0))
     assert result.depends is None

@@ -29,9 +29,11 @@ class RepairClock(Result):
     ----------
     table : pandas.DataFrame
         One row per weekday and per six hours of the day: ``clock`` (``weekday`` or ``hours``), ``when``, ``repairs``
-        with a known end (one per incident) and their ``mean`` in hours.
+        with a known end (one per incident), their ``mean`` in hours and, of the first of each day (of each six hours),
+        their ``median``: a few very long ones make the mean.
     p : tuple of float
-        That repairs are alike on all weekdays, and at all times of the day; NaN with too few of them.
+        That repairs are alike on all weekdays, and at all times of the day, from the groups with the longest and the
+        shortest median, adjusted for the choice of both; NaN with too few repairs.
     timezone : str
     alpha : float
         Size of both tests together.
@@ -58,7 +60,7 @@ class RepairClock(Result):
 
     @property
     def headline(self) -> str:
-        """The longest and the shortest mean repair, where they differ."""
+        """The longest and the shortest median repair, where they differ."""
         if self.depends is None:
             return "Too few repairs to say whether they depend on the weekday or the time of day."
         if not self.depends:
@@ -68,27 +70,29 @@ class RepairClock(Result):
         for clock, p, how in zip(("weekday", "hours"), self.p_adjusted, ("on a {}", "from {} h"), strict=True):
             if not p <= self.alpha:
                 continue
-            rows = self.table[(self.table["clock"] == clock) & (self.table["repairs"] >= _FEWEST)]
-            rows = rows.sort_values("mean", kind="stable")
-            ends = [(duration(float(row["mean"])), how.format(row["when"])) for _, row in rows.iloc[[-1, 0]].iterrows()]
-            parts.append(f"{ends[0][0]} if a node fails {ends[0][1]}, {ends[1][0]} {ends[1][1]} ({p_value(p)})")
+            rows = self.table[self.table["clock"] == clock].dropna().sort_values("median", kind="stable")
+            (least, early), (most, late) = (
+                (duration(float(row["median"])), how.format(row["when"])) for _, row in rows.iloc[[0, -1]].iterrows()
+            )
+            parts.append(f"{most} if a node fails {late}, {least} {early} ({p_value(p)})")
         why = ": repairs wait for working days" if self._waits else ""
-        return f"Repairs take {'; '.join(parts)}{why} ({self.timezone} clock)."
+        return f"Median repairs take {'; '.join(parts)}{why} ({self.timezone} clock)."
 
     @property
     def _waits(self) -> bool:
         """Whether the longest repairs are those after failures before or on days that are not worked."""
         days = self.table[self.table["clock"] == "weekday"]
-        usual = days["mean"].iloc[: _WORKING - 1].max()
-        return bool(self.p_adjusted[0] <= self.alpha and (days["mean"].iloc[_WORKING:] > usual).all())
+        usual = days["median"].iloc[: _WORKING - 1].max()
+        return bool(self.p_adjusted[0] <= self.alpha and (days["median"].iloc[_WORKING:] > usual).all())
 
 
 @made_once
 def repair_clock(log: FailureLog) -> RepairClock:
     """Test whether repairs depend on the weekday and the time of day at which the failure began.
 
-    Both are Kruskal and Wallis' rank test. An incident has one repair, that of its first outage; so that a day on which
-    all repairs take long is one observation, only the first incident of each day (of each six hours) is tested.
+    Both are Kruskal and Wallis' rank test of the groups with the longest and the shortest median, its p-value times the
+    number of pairs of groups. An incident has one repair, that of its first outage; so that a day on which all repairs
+    take long is one observation, only the first incident of each day (of each six hours) is tested.
 
     Parameters
     ----------
@@ -116,11 +120,14 @@ def repair_clock(log: FailureLog) -> RepairClock:
     for name, labels, group, observation in both:
         first = np.sort(np.unique(observation, return_index=True)[1])
         of_group = [hours[rows[first]][group[first] == g] for g in range(len(labels))]
-        p.append(kruskal_wallis([values for values in of_group if values.size >= _FEWEST]))
+        median = [np.median(values) if values.size >= _FEWEST else np.nan for values in of_group]
+        used = int(np.isfinite(median).sum())
+        extremes = [of_group[np.nanargmin(median)], of_group[np.nanargmax(median)]] if used > 1 else []
+        p.append(min(kruskal_wallis(extremes) * (used * (used - 1) // 2), 1.0))
         number = np.bincount(group, minlength=len(labels))
         with np.errstate(invalid="ignore"):
             mean = np.bincount(group, hours[rows], len(labels)) / number
-        tables.append(pd.DataFrame({"clock": name, "when": labels, "repairs": number, "mean": mean}))
+        tables.append(pd.DataFrame({"clock": name, "when": labels, "repairs": number, "mean": mean, "median": median}))
     return RepairClock(pd.concat(tables, ignore_index=True), (p[0], p[1]), zone)
 
 
