@@ -299,6 +299,13 @@ def short_stock(log: FailureLog, stock: Mapping[str, object]) -> list[Alarm]:
     return out
 
 
+def unknown_stock(log: FailureLog, stock: Mapping[str, object]) -> list[str]:
+    """A sentence for each stock of a cause that no failure of a log has; alarms tell of misspelt ones."""
+    causes = set(log.events["cause"].dropna().astype(str))
+    unknown = [name for name in stock if name not in causes and not _misspelt(log, name, 0)]
+    return [f"no failure has the cause {name!r} of the stock yet: it is not judged" for name in unknown]
+
+
 def _misspelt(log: FailureLog, name: str, parts: int) -> list[Alarm]:
     """An alarm where no failure has the cause of a stock but one has nearly its name, apart from digits."""
     causes = log.events["cause"].dropna().astype(str).value_counts().index.tolist()

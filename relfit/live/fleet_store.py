@@ -115,6 +115,10 @@ class FleetStore:
                 self._take_back(source, [each for each in pieces_of(source, before) if not failure or each[0] in read])
             for part in parts_of(pieces):
                 gone += self._add_events(source, part, exact=bool(fetched.documents))
+            if fetched.listed:  # a store of 0.4 has the end of a document there
+                self._database.execute(
+                    "UPDATE nodes SET leaving = NULL WHERE source = ? AND declared AND NOT leaving_known", (source,)
+                )
             if pieces:
                 gone += self._add_nodes(source, pieces, now if fetched.listed else None)
             for place, log in pieces:
@@ -255,7 +259,7 @@ class FleetStore:
     ) -> list[Gone]:
         """Store nodes; those that a list no longer has leave when it was read (`listed`), or never were."""
         database, gone = self._database, list[Gone]()
-        incoming = node_rows(source, pieces)
+        incoming = node_rows(source, pieces, listed=listed is not None)
         if incoming.empty:
             return gone
         database.load("incoming", incoming, "nodes")
@@ -267,12 +271,14 @@ class FleetStore:
                 "(SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node)",
                 (source,),
             )
-            end = naive(max(log.window.end for _, log in pieces))  # a former list may have reached further
-            news = "leaving = least(leaving, ?), noted = least(noted, ?)"
+            end = naive(max(log.window.end for _, log in pieces))
+            before = end - dt.timedelta(microseconds=1)  # a former list may have reached further
+            database.execute("UPDATE nodes SET noted = least(noted, ?) WHERE source = ? AND declared", (before, source))
             database.execute(
-                f"UPDATE nodes SET {news} WHERE source = ? AND declared AND NOT leaving_known", (end, end, source)
+                "UPDATE nodes AS e SET leaving = i.leaving, leaving_known = i.leaving_known FROM incoming i WHERE "
+                "e.source = i.source AND e.system = i.system AND e.node = i.node AND e.declared AND i.declared"
             )
-            left = min(naive(listed), end - dt.timedelta(microseconds=1))
+            left = min(naive(listed), before)
             same = "e.source = ? AND e.system = i.system AND e.node = i.node"
             database.execute(f"DELETE FROM nodes AS e USING unlisted i WHERE {same} AND NOT i.failed", (source,))
             database.execute(

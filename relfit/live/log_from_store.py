@@ -21,6 +21,7 @@ from relfit.log.tables import EVENT_COLUMNS, POPULATION_COLUMNS, pairs
 
 _MOST_TEXTS = 200_000  # distinct details, or sets of attributes, kept in memory
 _TEXTS = ("system", "node", "cause", "scope", "unit")
+_LAST_OF_SOURCES = "SELECT source, max(began), max(ended) FROM events GROUP BY source"
 
 
 def stored_log(
@@ -83,13 +84,18 @@ def _in_order(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _windows(database: Database) -> dict[str, Window]:
-    """The observation window of each source."""
+    """The observation window of each source: that of its documents, and to its last record in the store."""
     windows: dict[str, list[Window]] = {}
     for source, *ends in database.rows("SELECT source, first_seen, last_seen, first_known, last_known FROM documents"):
         if ends[0] is not None:
             first, last = (pd.Timestamp(end, tz="UTC").as_unit("ns") for end in ends[:2])
             windows.setdefault(source, []).append(Window(first, last, *map(bool, ends[2:])))
-    return {source: joint_window(every) for source, every in windows.items()}
+    last = {source: max(filter(None, ends)) for source, *ends in database.rows(_LAST_OF_SOURCES)}
+    joint = {source: joint_window(every) for source, every in windows.items()}
+    for source, window in joint.items():
+        if source in last and (seen := pd.Timestamp(last[source], tz="UTC").as_unit("ns")) > window.end:
+            joint[source] = Window(window.start, seen, window.start_known, False)
+    return joint
 
 
 def _population(database: Database, windows: dict[str, Window], window: Window) -> pd.DataFrame:

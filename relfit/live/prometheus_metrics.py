@@ -25,9 +25,9 @@ METRICS = {
     "relfit_records": "Failures in the store, by system.",
     "relfit_nodes": "Nodes that are watched, by system.",
     "relfit_nodes_down": "Nodes that are down, by system.",
-    "relfit_recent_failures": "Failures in the 30 days before the last record, by system and cause.",
-    "relfit_mtbf_seconds": "Mean time between failures of a node in the 90 days before the last record, by system.",
-    "relfit_last_record_timestamp_seconds": "Until when the records go.",
+    "relfit_recent_failures": "Failures in the last 30 days under observation, by system and cause.",
+    "relfit_mtbf_seconds": "Mean time between failures of a node in the last 90 days under observation, by system.",
+    "relfit_last_record_timestamp_seconds": "Time of the last record, the start or end of an outage.",
 }
 """The help text of each metric; all are gauges."""
 _CAUSES = 50  # per system, the most frequent ones
@@ -71,6 +71,7 @@ def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> 
     log = study.log
     events, people, last = log.events, log.population, log.window.end
     seen = events[~events["start_cut"].to_numpy(bool)]
+    record = pd.concat([events["start"], events["end"].mask(events["end_cut"].to_numpy(bool))]).max()
     month = seen[seen["start"] >= last - pd.Timedelta(days=30)]
     causes = month.groupby([month["system"].astype(str), month["cause"].astype(object).fillna("unknown")]).size()
     causes = causes.sort_values(ascending=False, kind="stable").groupby(level=0).head(_CAUSES)
@@ -96,7 +97,7 @@ def _values(alarms: Sequence[Alarm], study: Study | None, now: pd.Timestamp) -> 
             for key, n in causes.items()
         ],
         "relfit_mtbf_seconds": [({"system": str(k)}, float(v)) for k, v in between.items() if np.isfinite(v)],
-        "relfit_last_record_timestamp_seconds": [({}, last.timestamp())],
+        "relfit_last_record_timestamp_seconds": [({}, record.timestamp())] if pd.notna(record) else [],
     }
     return values | further
 

@@ -135,8 +135,11 @@ def _events(source: str, place: str, log: FailureLog) -> pd.DataFrame:
     )
 
 
-def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataFrame:
-    """Nodes of several documents; entry and leaving are missing where they are only those of the document's window."""
+def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]], *, listed: bool = False) -> pd.DataFrame:
+    """Nodes of several documents; entry and leaving are missing where they are only those of the document's window.
+
+    The end of a document is no leaving where a list names every node (`listed`): other documents may reach further.
+    """
     frames = []
     for _, log in pieces:
         people = log.population
@@ -154,7 +157,7 @@ def node_rows(source: str, pieces: Sequence[tuple[str, FailureLog]]) -> pd.DataF
                     "more": _more(people, POPULATION_COLUMNS),
                     "entered": entered.where(declared | entered_known),
                     "entered_known": entered_known,
-                    "leaving": leaving.where(declared | (leaving_known & ends)),
+                    "leaving": leaving.where((declared & (not listed)) | (leaving_known & ends)),
                     "leaving_known": leaving_known & ends,
                     "noted": naive_stamps(pd.Series([log.window.end] * len(people), dtype="datetime64[ns, UTC]")),
                 }

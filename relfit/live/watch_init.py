@@ -118,8 +118,8 @@ def _said_of(
 ) -> tuple[list[str], pd.Timestamp | None]:
     """Lines on a log, by its last file, with the question that it leaves open; and the end of a table, if unknown."""
     files = _files(place)
-    if not files:
-        return [f"{place}: no such file yet"], None
+    if not files:  # it is still to come
+        return [f"{place}: no such file yet"], None if "window_end" in reading else pd.Timestamp.now(tz="UTC")
     log = watched_part(read(files[-1], **reading), where)
     asked = [f"question: {log.question}"] if log.question else []
     told = [in_settings(note, FileSource.model_fields) for note in (*hints(log), *log.source.notes[:3], *asked)]

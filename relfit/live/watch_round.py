@@ -19,7 +19,7 @@ from relfit.base.writing import complete
 from relfit.fleet.calibration.files import write_parameters
 from relfit.fleet.surveillance import longest_pause, scored
 from relfit.live._day_page import day_page, forecast_record
-from relfit.live._fleet_alarms import fleet_alarms
+from relfit.live._fleet_alarms import fleet_alarms, unknown_stock
 from relfit.live.fleet_store import FleetStore
 from relfit.live.live_records import Alarm, Fetched, Gone, in_zone
 from relfit.live.prometheus_metrics import post_alerts, write_metrics
@@ -62,8 +62,10 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         say("looking for changes", 0.6)
         alarms: list[Alarm] | None = None
         study, forecasts = None, pd.DataFrame()
+        of_sources = _source_alarms(store, settings, made)
         try:
-            until = store.answered(made) if settings.observed_until else None
+            silent = [alarm for alarm in of_sources if "limit" in alarm.evidence and settings.observed_until]
+            until = min([store.answered(made), *(alarm.since for alarm in silent)]) if settings.observed_until else None
             log = store.log(nodes=settings.population, timezone=settings.timezone, until=until)
             if now is not None and log.window.end > made:
                 log = log.between(None, made)
@@ -72,6 +74,9 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
                     f"records later than now, up to {log.window.end:%Y-%m-%d %H:%M} {settings.timezone}, are left out"
                 )
                 problems, log = (f"{what}: is a clock or a timezone wrong?",), log.between(None, made)
+            if silent:
+                names, end = ", ".join(alarm.subject for alarm in silent), f"{log.window.end:%Y-%m-%d %H:%M}"
+                problems += (f"silent: {names}; rates, forecasts and stock are as of {end}, the last time observed",)
         except (ArgumentError, DataError, ReadError) as error:
             problems = (in_settings(error),)
             undone = problems if store.size else ()
@@ -83,7 +88,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
         undone += tuple(text for text, stored, _ in gone if stored)
         looked = alarms is not None or not store.size
         still = [alarm for alarm in before if alarm.kind != "source"] if alarms is None else alarms
-        raised, over = store.save_alarms([*still, *_source_alarms(store, settings, made)], made)
+        raised, over = store.save_alarms([*still, *of_sources], made)
         numbers = store.size, int(sources["new"].sum()), store.rejected()
         changes = in_zone(store.open_alarms(), settings.timezone), raised, over
         told = tuple(each[0] for each in gone), problems, undone
@@ -136,7 +141,8 @@ def _asked(
     store: FleetStore, study: Study, settings: WatchSettings
 ) -> tuple[pd.DataFrame, list[Alarm] | None, list[str]]:
     """New forecasts, alarms (None where they are unknown), and problems: these do not end the round."""
-    problems = [_NODES] if study.log.question else []
+    stock = settings.alarms.stock
+    problems = [*([_NODES] if study.log.question else []), *unknown_stock(study.log, stock)]
     forecasts, alarms = pd.DataFrame(), None
     try:
         store.save_forecasts(scored(store.forecasts(), study.log))
@@ -148,7 +154,7 @@ def _asked(
         alarms = fleet_alarms(
             study.log,
             per_year=(1.0 - SHARE) * settings.alarms.per_year,
-            stock=settings.alarms.stock or None,
+            stock=stock or None,
             forecasts=store.forecasts(),
         )
     except RelfitError as error:

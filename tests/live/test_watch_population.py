@@ -80,3 +80,14 @@ def test_what_is_not_watched_is_left_out_of_every_round(
     assert "24 records, 0 new" in capsys.readouterr().out
     assert main(["watch", "init", "log.csv", "--out", "other.toml", "--where", "moon!=full"]) == 2
     assert "no column 'moon'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("observed", [[], ["--observed", "2024-01-01/2024-02-01"]])
+def test_quiet_nights_count_in_logs_that_are_still_to_come(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], observed: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("logs").mkdir()
+    assert main(["watch", "init", "logs", *observed]) == 0
+    assert ("until the time of each round" in " ".join(capsys.readouterr().out.split())) is (not observed)
+    assert (read_watch_settings("watch.toml").observed_until == "now") is (not observed)
