@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from relfit.fleet.calibration.parameter_values import Duration
 
 _ENDINGS = (".toml", ".json")
+_HARDLY = 10.0  # ratio of the limits of a mean from which it is hardly known
 _OF_AIRESIM = ", without what only --airesim says, as job_size=1024: there AIReSim has defaults of its own"
 _EXPORTS = {"airesim": "airesim.yaml", "batsim": "batsim.json", "fta": "fta", "scipy": "distributions.py"}
 
@@ -144,6 +145,7 @@ def calibrate(
     lines = _about(parameters, log) if details else _in_short(parameters, log, out is not None)
     about_file = {"fta": "" if log is None else _left_out(log.events), "airesim": _OF_AIRESIM}
     exports = [f"written to {path}{about_file.get(kind, '')}" for kind, path in files]
+    lines = [*(opt.end_as_seen(log) if log is not None and at == "now" else []), *lines]
     output.print_lines([*about, _summary(parameters), *lines, *output.told(out), *exports])
 
 
@@ -195,7 +197,7 @@ def _summary(parameters: rf.Parameters) -> str:
     if systems > 1 and "any" in known:
         known["any"] += f" (mean of {systems})"
     often = ", ".join(f"{scopes[name]} {every}" for name, every in known.items())
-    repair = f"a repair takes {duration(params['mttr.mean'])}" if "mttr.mean" in params else ""
+    repair = f"a repair takes {_how_long(parameters.mttr.mean)}" if "mttr.mean" in params else ""
     text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -213,6 +215,15 @@ def _how_often(mean: Duration) -> str:
         return f"once in the log (the mean is above {duration(mean.low)})"
     ends = interval_ends(duration(mean.low, mean.value), duration(mean.high, mean.value))
     return f"once in the log (every {ends})"
+
+
+def _how_long(mean: Duration) -> str:
+    """A mean time to repair; with its interval where the log hardly says how long it is."""
+    assert mean.value is not None
+    if mean.low is None or mean.high is None or mean.high < _HARDLY * mean.low:
+        return duration(mean.value)
+    ends = interval_ends(duration(mean.low, mean.value), duration(mean.high, mean.value))
+    return f"{duration(mean.value)} on average ({ends}: hardly known)"
 
 
 def _in_short(parameters: rf.Parameters, log: rf.FailureLog | None, written: bool) -> list[str]:

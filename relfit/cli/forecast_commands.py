@@ -59,7 +59,7 @@ def forecast(
     if to.json:
         output.print_json({"period": study.period.to_dict(), **ahead.to_dict()})
         return
-    lines = [_basis(study), *ahead.findings]
+    lines = [_basis(study), *ahead.findings, *(opt.end_as_seen(log) if at == "now" else [])]
     if by is not None and not details:
         lines = [text for text in lines if text != ahead.stock_headline]
         lines += ["", *_by_value(ahead), ""]

@@ -152,7 +152,7 @@ def _ended(lives: DataFrame) -> str:
     size, complete = len(lives), int(lives["observed"].sum())
     if complete == size:
         return f"{size:,}, all complete"
-    running = f"{int(lives['running'].sum()):,} still running" if "running" in lives else "still running"
+    running = f"{int(lives['running'].sum()):,} still running" if "running" in lives else "taken as still running"
     return f"{size:,}: {complete:,} complete, {size - complete:,} censored ({running})"
 
 

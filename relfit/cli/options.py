@@ -152,6 +152,14 @@ def omissions(log: rf.FailureLog) -> str:
     return "; ".join([*were, *log.source.not_read])
 
 
+def end_as_seen(log: rf.FailureLog) -> list[str]:
+    """What the end of observation was taken for, where nobody said it."""
+    if log.window.end_known or log.lifetimes is not None or not len(log):
+        return []
+    last = f"Observation is taken to end with the last record, {log.window.end:%Y-%m-%d %H:%M}"
+    return [f"{last}: if it went on without one, --until DATE says to when, and rates now are lower."]
+
+
 def at_of(at: str) -> str:
     """What ``--at`` says, as `relfit.fleet_model` takes it."""
     return checked.choice("--at", at, ("now", "long-run")).replace("-", " ")

@@ -335,12 +335,19 @@ def _new(chosen: rf.System, alike: bool) -> list[str]:
 
 def _taken(chosen: rf.System, best: bool) -> str:
     """Which nodes were taken: the best by name, the first of the log by the first and the last of them."""
+    from relfit.log.tables import NOT_SEEN
+
     names = [str(name) for name in chosen.names]
     if len(names) == 1:
         return f"This is {names[0]}."
     if best:
         return f"These are {','.join(names)}."
     others = f"the first {len(names)} of the others, " if getattr(chosen.origin, "lost", ()) else ""
+    named = [name for name in names if NOT_SEEN not in name]
+    more = count(len(names) - len(named), "node without a failure", "nodes without a failure")
+    if len(named) < len(names):  # they have no names, only numbers
+        which = f"{', '.join(named[:_NAMED])} and " if 0 < len(named) <= _NAMED else f"{len(named)} of the log and "
+        return f"These are {others}{which if named else ''}{more}."
     return f"These are {others}{names[0]} to {names[-1]}."
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
 _FEW = 20  # failures below which a test seldom rejects a wrong distribution
+_BEYOND = 10.0  # times the longest time: there a mean is that of the distribution's tail, not of the data
 _NAMED = 3  # groups up to which each is named
 _FAR = 0.001  # a family rejected more often than this explains does not fit all groups
 _TOO_FEW = {"too_few", "few", "all_censored"}  # statuses
@@ -108,6 +109,10 @@ def _reasons(fits: Fits) -> str:
 
 
 def _mean(fit: FamilyFit) -> str:
+    """The mean and its limits; no number where it is that of a tail which no time reached."""
+    longest = max(fit.lives.durations.max(), fit.lives.ends[np.isfinite(fit.lives.ends)].max(initial=0.0))
+    if fit.name != "exponential" and fit.mean[0] > _BEYOND * longest:  # of the exponential it is hours per failure
+        return f"mean beyond {number(_BEYOND * longest)} h, {_BEYOND:g} times the longest time seen"
     low, high, kind = (part[0] for part in fit.mean_limits())
     about = f"{percent(fit.level)} {kind} interval"
     limits = f" ({about} {number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""

@@ -377,17 +377,17 @@ def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float
 def _basis(part: _System) -> dict[str, Any]:
     """The row of `Forecast.basis` of a system."""
     ahead, window = part.ahead, part.ahead.log.window
-    weeks = ahead.steps.size * ahead.steps.width / _WEEK
     since, first = window.start, pd.Timestamp(int(ahead.steps.edges[0]), tz=window.start.tz)
     if (first - since) / pd.Timedelta(hours=ahead.steps.width) >= 1.0:  # short steps do not reach back to the start
         since = first
     nodes = nodes_in_service(ahead.until, Window(since, window.end))
+    inside = int(ahead.joined.table["start"].between(since, window.end).sum())
     return {
         "system": part.name,
         "since": since,
         "until": window.end,
         "a_week": part.whole[-1][0].expected / (part.longest / _WEEK),
-        "a_week_before": float(ahead.incidents.sum()) / weeks,
+        "a_week_before": inside / max((window.end - since) / pd.Timedelta(hours=_WEEK), 1e-9),
         "gone": int((~ahead.present).sum()),
         **dict(zip(("nodes", "nodes_before"), nodes, strict=True)),
     }

@@ -2,7 +2,8 @@
 
 One row per stay of a GPU in a slot; ``duration`` in seconds is exact, the times are local and ambiguous in one hour of
 each year. A further event of a stay has a row of its own, without ``insert``, ``duration`` and ``out``. A GPU's
-lifetime is the sum of its stays; the option ``outcome`` says which ended in a failure, the others are censored.
+lifetime is the sum of its stays; the option ``outcome`` says which ended in a failure, the others are censored: those
+still run that were in a slot at the last instant of the file and are not marked as taken out.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def _assemble(
         duration=lives["hours"].to_numpy(),
         observed=observed.to_numpy(),
         line=lives["line"].to_numpy(),
+        running=(~observed & ~lives["out"] & (lives["remove"] == lives["remove"].max())).to_numpy(),
         attributes={**where, "cause": cause.to_numpy()},
     )
     population = population_frame(

@@ -15,6 +15,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import AbsentValueError, ArgumentError
 from relfit.base.numeric.ordering import natural_key
 from relfit.base.text import count
+from relfit.base.units import instant
 from relfit.log.durations import Durations, Rules, times_by_cause, times_to_failure, times_to_repair, uncut_lifetimes
 from relfit.log.hints_of_rows import hints
 from relfit.log.lifedata import LifeData
@@ -195,17 +196,23 @@ class FailureLog(Tables):
         Parameters
         ----------
         since, until : str, datetime or pandas.Timestamp, optional
-            In the log's time zone if they have none; the ends of the log when left out.
+            In the log's time zone if they have none; the ends of the log when left out. A log whose end is only that of
+            its last record was observed to a later `until`.
 
         Raises
         ------
         ArgumentError
-            When nothing remains, or the log has durations without dates.
+            When nothing remains, the log has durations without dates, or `until` is still to come.
         """
         if since is None and until is None:
             return self
         if self.lifetimes is not None:
             raise uncut_lifetimes(self)
+        if (
+            not (until is None or self.window.end_known)
+            and (to := instant(until, self.source.timezone)) > self.window.end
+        ):
+            return self._observed_to(to).between(since, until)
         first, last = self.period(since, until)
         events, whole_end = self.events, last == self.window.end
         start, end = events["start"], events["end"].fillna(events["start"])

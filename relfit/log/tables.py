@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from inspect import signature
 from pathlib import PurePath
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import pandas as pd
 from pandas.api.types import union_categoricals
 
 from relfit.base.arrays import IntArray
-from relfit.base.errors import ArgumentError, DataError
+from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.numeric.ordering import natural_order, renumbered
 from relfit.base.sealed import seal_tables
 from relfit.base.text import count
@@ -255,6 +255,19 @@ class Tables:
                 remedy=f"the log covers {self.window.start:%Y-%m-%d} to {self.window.end:%Y-%m-%d}",
             )
         return first.tz_convert(zone), last.tz_convert(zone)
+
+    def _observed_to(self, last: pd.Timestamp) -> Self:
+        """The log with what went on at its last record going on to `last`."""
+        end, events, people = self.window.end, self.events, self.population
+        if end <= pd.Timestamp.now("UTC") + pd.Timedelta("1D") < last:  # a simulated log may have its records there
+            raise ArgumentError(
+                f"the observation ends on {last:%Y-%m-%d}, which is still to come",
+                remedy=Remedy("give until the last time that the log covers", "end --until with the log"),
+            )
+        going_on, there = events["end_cut"] & (events["end"] == end), (people["left"] == end) & ~people["left_known"]
+        events = events.assign(end=events["end"].mask(going_on, last))
+        people = people.assign(left=people["left"].mask(there, last), left_known=people["left_known"] | there)
+        return replace(self, events=events, population=people, window=replace(self.window, end=last, end_known=True))
 
 
 def check_log(log: object) -> None:

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.base.errors import ArgumentError
 from relfit.cli.app import main
 from relfit.fleet import chosen_period
 
@@ -151,3 +152,40 @@ def test_a_period_that_ends_before_the_log_says_so(tmp_path: Path) -> None:
         study.period.headline,
     )
     assert study.until_now.headline.startswith("Period used: 2024-01-01 to 2026-01-31, at a steady rate until 202")
+
+
+SIX = """node,start,end
+cn01,2025-06-02 08:15,2025-06-02 12:15
+cn07,2025-06-20 23:40,2025-06-21 01:40
+cn01,2025-07-14 10:00,2025-07-14 11:00
+cn12,2025-08-03 03:30,2025-08-04 03:30
+cn03,2025-08-30 17:00,
+cn01,2025-09-11 09:00,2025-09-11 10:00
+"""
+
+
+def test_until_ends_the_observation_of_a_log_whose_end_nobody_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--until` after the last record changed nothing; forecast had 5 of the 6 incidents, calibrate all."""
+    (tmp_path / "six.csv").write_text(SIX, encoding="utf-8")
+    said = {}
+    for ends in ([], ["--until", "2025-10-01"], ["--observed", "/2025-10-01"]):
+        for command in ("forecast", "calibrate"):
+            assert main([command, str(tmp_path / "six.csv"), *ends]) == 0
+            said[command, *ends[:1]] = " ".join(capsys.readouterr().out.split())
+    for command in ("forecast", "calibrate"):  # 6 incidents in 101.07 days, or in the 120.66 until October
+        assert f"{6 * 7 / 101.073:.3f} a week since 2025-06-02" in said[command,]
+        assert "end with the last record, 2025-09-11 10:00: if it went on without one, --until" in said[command,]
+        for option in ("--until", "--observed"):
+            assert f"{6 * 7 / 120.656:.3f} a week since 2025-06-02" in said[command, option]
+            assert "end with the last record" not in said[command, option]
+    assert said["forecast", "--until"] == said["forecast", "--observed"]
+    log = rf.read(tmp_path / "six.csv")
+    later = log.between(until="2025-10-01")
+    assert later.events.loc[4, "end"] == later.window.end  # cn03 is down all the while
+    assert later.window.end == pd.Timestamp("2025-10-01", tz="UTC") == later.population["left"].min()
+    assert later.between(until="2025-11-01").window.end == later.window.end  # now it is known
+    assert rf.datasets.load("white").between(until="2005-01-01").window.end == pd.Timestamp("2004-10-01", tz="UTC")
+    with pytest.raises(ArgumentError, match="still to come"):
+        log.between(until="2250-01-01")

@@ -148,12 +148,17 @@ def test_cutting_marks_outages_and_members(fleet: FailureLog) -> None:
     assert len(part.source.selection) == 1
 
 
-def test_cutting_at_or_beyond_the_window_keeps_the_ends() -> None:
+def test_cutting_at_or_beyond_the_window_keeps_its_start_and_a_known_end() -> None:
     log = make_log([{"start": 0}, {"start": 100}], end_known=False)
-    whole = log.between(at(-50), at(500))
+    whole = log.between(at(-50), log.window.end)
     assert lines(whole) == [2, 3]
     assert not whole.window.end_known
     assert log.between() is log
+    later = log.between(at(-50), at(500))  # the last record was no end of the observation
+    assert (lines(later), later.window.start, later.window.end) == ([2, 3], log.window.start, at(500))
+    assert later.window.end_known
+    known = make_log([{"start": 0}, {"start": 100}])
+    assert known.between(at(-50), at(500)).window == known.window
 
 
 def test_cutting_takes_local_time_of_the_log() -> None:

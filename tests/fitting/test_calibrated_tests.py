@@ -283,3 +283,16 @@ def test_only_groups_with_enough_failures_count_as_tested() -> None:
         "Anderson-Darling rejects it in 0 of 3 (0 by chance), but 6 failures a group (median) tell little: all groups "
         "together tell more."
     )
+
+
+def test_a_mean_far_beyond_the_longest_time_is_not_told() -> None:
+    """Of Titan's GPUs in three years: "mean 4,100,051,572 h (11,316,193-1.49e+12)". Of a Weibull of shape 1/2 that 4 %
+    of 1,000 units reach within 1,000 h the mean is 1.2 million; hours per failure, an exponential's mean, are 24,300.
+    """
+    p = (np.arange(40) + 0.5) / 1000.0
+    hours = np.append(1000.0 * (np.log1p(-p) / np.log1p(-0.04)) ** 2, np.full(960, 1000.0))
+    lives = rf.LifeData.from_array(hours, hours < 1000.0)
+    said = rf.fitting.finding(rf.fit(lives, ["exponential", "weibull"]))
+    assert said.startswith("The weibull is the closest")
+    assert said.endswith("mean beyond 10,000 h, 10 times the longest time seen.")
+    assert f"mean {hours.sum() / 40.0:,.0f} h (" in rf.fitting.finding(rf.fit(lives, "exponential"))

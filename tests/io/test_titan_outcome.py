@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
+from relfit.cli.app import main
 from tests.site_logs import site_log
 
 ROWS = """SN,location,insert,remove,duration,out,event
@@ -46,5 +48,17 @@ def test_a_cause_holds_for_lives_and_the_others_are_censored(path: Path) -> None
     assert (lives.n_failures.tolist(), lives.n_lives.tolist()) == ([1, 1], [5, 5])
 
 
+def test_gpus_that_were_taken_out_do_not_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Everyone without a failure was "still running": 3 of the 5, of which the third was taken out, the fourth left."""
+    path.write_text(ROWS.replace("06 00:00:00,432000", "07 00:00:00,518400"), encoding="utf-8")
+    assert rf.read(path).lifetimes["running"].tolist() == [False, False, False, False, True]
+    assert main(["info", str(path)]) == 0
+    assert "5: 2 complete, 3 censored (1 still running)" in capsys.readouterr().out
+    assert main(["fit", str(path), "--per", "all", "--families", "exponential", "--ahead", "1d", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["ahead"][0]["running"] == 1
+
+
 def test_the_study_counts_5089() -> None:
-    assert int(site_log("titan").lifetimes["observed"].sum()) == 5089
+    lives = site_log("titan").lifetimes
+    assert int(lives["observed"].sum()) == 5089
+    assert int(lives["running"].sum()) == 18637  # in a slot on 2019-08-01, counted with pandas

@@ -187,8 +187,8 @@ class TrendTests(Result):
         if change > _MOST:
             return (
                 f"No trend of the failure rate is found{tested}, but "
-                f"{count(int(events), 'failure is', 'failures are')} too few to find one: even a doubling half way "
-                "would be missed more often than found."
+                f"{count(int(events), 'failure')} within the observation {'is' if events == 1 else 'are'} too few to "
+                "find one: even a doubling half way would be missed more often than found."
             )
         factor = number((1.0 + change) / (1.0 - change), 2)
         return (
