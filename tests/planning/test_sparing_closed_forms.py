@@ -245,7 +245,9 @@ def test_synchronous_losses_are_the_formula() -> None:
 
 
 def test_reduced_size_by_enumeration() -> None:
-    """Missing blocks of two zones and Poisson units, all states written out; half an exchange is lost per drop."""
+    """Missing blocks of two zones and Poisson units, all states written out; half an exchange is lost per drop. Blocks
+    that lack do not fail.
+    """
     pmf = stats.binom.pmf(np.arange(65), 64, 0.03)
     of_missing = np.zeros(9)
     for a in range(65):
@@ -254,19 +256,20 @@ def test_reduced_size_by_enumeration() -> None:
             if m < 9:
                 of_missing[m] += pmf[a] * pmf[b]
     units = stats.poisson.pmf(np.arange(4), RATE * 0.12)
-    running = missing = beyond = 0.0
+    running = missing = failing = beyond = 0.0
     for m in range(6):
         for u in range(3):
             if m + 2 * u <= 5:
                 p = of_missing[m] * units[u]
                 running, missing = running + p, missing + p * (m + 2 * u)
-                beyond += p if m + 2 * (u + 1) > 5 else 0.0
+                failing += p * (1 - m / 122)
+                beyond += p * (1 - m / 122) if m + 2 * (u + 1) > 5 else 0.0
     recovery = Recovery(0.7, 0.01, 0.02, 0.1, loss_limit=5, unit=2)
     blocked, mean_missing, stops, drops = reduced_size(recovery, 64.0, 3.0, 2, 0.03, np.asarray(RATE))
     assert float(blocked) == pytest.approx(1 - of_missing[:6].sum(), rel=1e-9)
     assert float(mean_missing) == pytest.approx(missing / running, rel=1e-9)
     assert float(stops) == pytest.approx(RATE * beyond / running, rel=1e-9)
-    assert float(stops + drops) == pytest.approx(RATE)
+    assert float(stops + drops) == pytest.approx(RATE * failing / running)
     # shares of GPU hours: each drop costs its two blocks half of the time since the last exchange
     without, found = (lost(loss_limit=5, unit=2, exchange=exchange) for exchange in (0.0, 0.4))
     useful = 1 - sum(without.values())
@@ -317,5 +320,30 @@ def test_units_being_brought_back_by_enumeration() -> None:
     running = sum(joint.values())
     assert blocked == pytest.approx(1.0 - short.sum())
     assert missing == pytest.approx((joint[1] + 2 * joint[2]) / running)
-    assert stops == pytest.approx(rate * joint[2] / running)
-    assert drops == pytest.approx(rate * (1.0 - joint[2] / running))
+    # of the 5 working blocks those that lack do not fail
+    edge, inside = (
+        sum(short[i] * (1 - i / 5) * sum(back[n - i] for n in ns if n >= i) for i in range(3)) for ns in ([2], [0, 1])
+    )
+    assert stops == pytest.approx(rate * edge / running)
+    assert drops == pytest.approx(rate * inside / running)
+
+
+def test_a_rack_stops_the_units_of_all_its_blocks() -> None:
+    """Racks of three blocks, units of two: four blocks recover. No repairs, so that none lack; counts written out."""
+    recovery = Recovery(1.0, 0.0, 0.3, 0.5, loss_limit=6, unit=2)
+    rate, racks = 0.7, SharedRacks(np.asarray(3.0), np.asarray(0.0), np.asarray(0.1))
+    of_racks = 12 / 3 * 0.1  # four racks in the job
+    joint = np.zeros(7)
+    for u in range(4):
+        for r in range(2):
+            if 2 * u + 4 * r <= 6:
+                joint[2 * u + 4 * r] += stats.poisson.pmf(u, (rate - of_racks) * 0.8) * stats.poisson.pmf(
+                    r, of_racks * 0.8
+                )
+    joint /= joint.sum()
+    blocked, missing, stops, exchanged = reduced_size(recovery, 12.0, 0.0, 1, 0.0, np.asarray(rate), racks)
+    assert blocked == 0.0
+    assert missing == pytest.approx(np.arange(7) @ joint)
+    beyond = np.array([joint[5:].sum(), joint[3:].sum()])
+    assert stops == pytest.approx(np.array([rate - of_racks, of_racks]) @ beyond)
+    assert exchanged == pytest.approx(np.array([rate - of_racks, 2 * of_racks]) @ (1.0 - beyond))

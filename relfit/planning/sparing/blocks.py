@@ -7,7 +7,7 @@ misprint) and appendix B (where 1 - P^B is a misprint).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -82,10 +82,13 @@ def unavailability(mtbf: Durations, mttr: Durations) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SharedRacks:
-    """Racks that take all `blocks` (a divisor of a zone's) down for `share_down` of the time; arrays broadcast."""
+    """Racks that take all `blocks` (a divisor of a zone's) down for `share_down` of the time, and fail `rate` times per
+    hour (only used at reduced size); arrays broadcast.
+    """
 
     blocks: FloatArray
     share_down: FloatArray
+    rate: FloatArray = field(default_factory=lambda: np.zeros(()))
 
     def own(self, share_down: npt.ArrayLike) -> FloatArray:
         """Probability that a block is down while its rack is up, if it is down for `share_down` of all time."""

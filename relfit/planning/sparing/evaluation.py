@@ -251,7 +251,7 @@ def evaluate_sparing(
     total, rate, unit_of_case, in_rack, rack_down = np.broadcast_arrays(
         blocks.reshape(lead).astype(np.float64), rate, unit.reshape(lead), in_rack, rack_down, mtbf
     )[:5]
-    racks = SharedRacks(in_rack, rack_down)
+    racks = SharedRacks(in_rack, rack_down, np.broadcast_to(1.0 / failures.mtbf_rack, mtbf.shape))
     free, placed = best_spare_blocks(recovery, cluster.zones, total, down, rate, racks, unit_of_case, workers)
     if strategies.spare_blocks is not None:
         for r, all_of, u in zip(strategies.spare_blocks.tolist(), blocks.tolist(), unit.tolist(), strict=True):

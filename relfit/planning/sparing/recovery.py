@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,8 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.base.arguments import durations, whole
-from relfit.base.arrays import Durations, FloatArray, NumberArray
+from relfit.base.arrays import Durations, FloatArray, IntArray, NumberArray
 from relfit.base.errors import ArgumentError
-from relfit.base.numeric.poisson import poisson_pmf
 from relfit.planning.sparing.blocks import SharedRacks, blocking_probability, blocks_down, job_blocked
 from relfit.system.jobs.checkpoint import best_interval
 
@@ -27,7 +27,8 @@ class Recovery:
     With a `loss_limit` of 0 any failure stops the complete job, as in the paper. Otherwise it continues at reduced size
     until more than `loss_limit` of its blocks are missing, either for lack of spares (until a repair ends), or because
     their unit recovers from a failure (during detection and restart). A failure beyond the limit returns the job to its
-    last checkpoint. While more than `loss_limit` blocks are missing for lack of spares, the job is blocked.
+    last checkpoint. While more than `loss_limit` blocks are missing for lack of spares, the job is blocked. Blocks that
+    a rack takes down together are all missing at once, and of as few units as possible.
 
     Attributes
     ----------
@@ -93,8 +94,9 @@ def losses(
     that a block is in repair, and `block_rate` counts failures per hour of one working block that interrupt the job.
 
     Sparing paper, equations 5 and 7, with the number of working blocks and their MTBF in equation 5. At reduced size,
-    the number of recovering units is Poisson with mean (failure rate) x (detection + restart), independent of the
-    blocks in repair; full stops occur at the failure rate times the probability that a failure exceeds the limit.
+    the failures whose units recover are Poisson with mean (failure rate) x (detection + restart), independent of the
+    blocks in repair; full stops occur at the failure rate times the probability that a failure exceeds the limit. A
+    rack that fails has all its blocks in the job.
     """
     working = (blocks - spare_blocks) * zones
     rate = working * block_rate
@@ -151,24 +153,50 @@ def reduced_size(
     rate: FloatArray,
     racks: SharedRacks | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Probability of blocking; while running, mean missing blocks, full stops per hour and stops of a unit per hour."""
+    """Probability of blocking; while running, mean missing blocks, and per hour full stops and units exchanged."""
     total, spare, q, rate = np.broadcast_arrays(blocks, spare_blocks, share_down, rate)
     limit, unit = recovery.loss_limit, recovery.unit
     m = np.arange(limit + 1).reshape((-1,) + (1,) * rate.ndim)
     # missing blocks of one zone: none with probability P(N <= R), m with P(N = R + m)
     none = 1.0 - blocking_probability(total, spare, q, racks)
     one = np.where(m == 0, none, blocks_down(spare + m, total, q, racks))
-    every = one
-    for _ in range(zones - 1):  # the sum over zones, cut off at the limit
-        parts = [np.concatenate([np.zeros_like(one[:i]), every[i] * one[: limit + 1 - i]]) for i in range(limit + 1)]
-        every = np.sum(parts, axis=0)
-    back = rate * (recovery.detection + recovery.restart)  # mean number of recovering units
-    joint = np.zeros_like(every)  # missing for either reason, up to the limit
-    for u in range(limit // unit + 1):
-        joint[u * unit :] += poisson_pmf(u, back) * every[: limit + 1 - u * unit]
+    # failures of one block and of a rack: blocks that they stop, and their rates
+    working = total - spare
+    in_rack, of_rack = (1.0, 0.0) if racks is None else (racks.blocks, racks.rate)
+    size = np.broadcast_to(unit * np.ceil(in_rack / unit), rate.shape).astype(int)
+    racks_fail = np.minimum(working * zones / in_rack * of_rack, rate)
+    failures = ((np.full_like(size, unit), rate - racks_fail), (size, racks_fail))
+    recovering = _recovering(failures, (recovery.detection + recovery.restart) / zones, limit)
+    either, can_fail = _plus(one, recovering), _plus(one * np.clip(1.0 - m / working, 0.0, 1.0), recovering)
+    every, joint, hit = one, either, can_fail  # over all zones; `hit` times the share of blocks that can fail
+    for _ in range(zones - 1):
+        every, joint, hit = _plus(every, one), _plus(joint, either), _plus(hit, either)
     running = joint.sum(axis=0)
+    stops = dropped = np.zeros(rate.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
         missing = np.where(running > 0.0, (m * joint).sum(axis=0) / running, 0.0)
-        edge = joint[max(limit - unit + 1, 0) :].sum(axis=0)
-        beyond = np.where(running > 0.0, np.minimum(edge / running, 1.0), 1.0)
-    return np.clip(1.0 - every.sum(axis=0), 0.0, 1.0), missing, rate * beyond, rate * (1.0 - beyond)
+        hit = np.where(running > 0.0, hit / running, m == limit)
+    for stopped, each in failures:
+        beyond = np.where(m > limit - stopped, hit, 0.0).sum(axis=0)
+        stops = stops + each * beyond
+        dropped = dropped + each * (hit.sum(axis=0) - beyond) * stopped / unit
+    return np.clip(1.0 - every.sum(axis=0), 0.0, 1.0), missing, stops, dropped
+
+
+def _plus(some: FloatArray, more: FloatArray) -> FloatArray:
+    """Probabilities of the sum of two numbers of blocks, along the first axis, cut off at its length."""
+    total = np.zeros_like(more)
+    for i, p in enumerate(some):
+        total[i:] += p * more[: len(more) - i]
+    return total
+
+
+def _recovering(failures: Sequence[tuple[IntArray, FloatArray]], hours: float, limit: int) -> FloatArray:
+    """Probabilities of 0 to `limit` recovering blocks: a compound Poisson sum, by Panjer's recursion."""
+    law = np.zeros((limit + 1, *failures[0][1].shape))
+    law[0] = np.exp(-hours * sum(each for _, each in failures))
+    for m in range(1, limit + 1):
+        for stopped, each in failures:
+            before = np.take_along_axis(law, np.maximum(m - stopped, 0)[None], axis=0)[0]
+            law[m] += np.where(m >= stopped, stopped / m * hours * each * before, 0.0)
+    return law

@@ -62,9 +62,9 @@ def best_spare_blocks(
     """Best numbers of spare blocks of every case, without and with the placement rule; arguments as for `losses`, of
     one shape; `unit` has the blocks that must be placed together.
     """
-    total, q, rate, size, rack = (
+    total, q, rate, size, rack, rack_rate = (
         np.ascontiguousarray(a, dtype=np.float64).ravel()
-        for a in (blocks, share_down, block_rate, racks.blocks, racks.share_down)
+        for a in (blocks, share_down, block_rate, racks.blocks, racks.share_down, racks.rate)
     )
     units = np.ascontiguousarray(unit, dtype=np.int64).ravel()
     free, placed = np.empty((2, total.size), np.int64)
@@ -73,7 +73,7 @@ def best_spare_blocks(
             members, spare = np.flatnonzero(total == number), np.arange(number)[:, None]
             step = max(1, _CHUNK // (number * (recovery.loss_limit + 1)))
             for some in (members[i : i + step] for i in range(0, members.size, step)):
-                in_racks = SharedRacks(size[some], rack[some])
+                in_racks = SharedRacks(size[some], rack[some], rack_rate[some])
                 _, lost = losses(recovery, total[some], spare, zones, q[some], rate[some], in_racks)
                 value = (number - spare) * (1.0 - sum(lost.values()))
                 free[some] = value.argmax(axis=0)

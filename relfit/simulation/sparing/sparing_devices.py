@@ -42,7 +42,8 @@ def new_plant(rng: np.random.Generator, s: Setup, down_hours: FloatArray, job: R
         np.zeros((len(job), s.zones), np.int64),
         np.zeros(s.zones, np.int64),
         np.zeros(s.zones),
-        np.zeros(s.limit // s.unit + 2),
+        np.zeros(s.limit + 1),
+        np.zeros(s.limit + 1, np.int64),
         new_records(at.ClusterClock, 1),
         job,
         new_records(at.Accounts, len(job)),
@@ -124,9 +125,10 @@ def _block_down(s: Setup, p: Plant, block: int) -> None:
     if owner < 0:
         take_idle(s, p, block, at.NOBODY)
         return
-    p.job[owner].hit = 1
+    p.job[owner].hit += 1
     p.owner[block] = at.NOBODY
     if p.n_idle[zone] == 0:
+        p.job[owner].lacking += 1
         p.short[owner, zone] += 1
         p.job[owner].missing += 1
         return
@@ -175,7 +177,7 @@ def _tray_fails(rng: np.random.Generator, s: Setup, p: Plant, tray: int, domain:
     owner = p.owner[block]
     running = s.size - p.n_failed[block]
     at_work = s.size - s.spare_trays
-    if owner >= 0 and (at_work >= running or rng.random() * running < at_work):
+    if owner >= 0 and running > at_work and rng.random() * running < at_work:  # else the block goes down
         p.job[owner].hit = 1
     p.failed[tray] = True
     p.n_failed[block] += 1

@@ -32,7 +32,7 @@ def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
     """Book `span` hours of running: work in checkpoints, work since the last one, time spent on checkpoints."""
     job, account = p.job[j], p.account[j]
     period, cycle = job.period, job.period + s.save
-    share = 1.0 - min((job.missing + s.unit * job.away) / job.blocks, 1.0)
+    share = 1.0 - min((job.missing + job.away) / job.blocks, 1.0)
     if cycle == 0.0:  # free checkpoints are continuous
         account.reduced += (1.0 - share) * span
         account.useful += share * span
@@ -56,7 +56,7 @@ def book_running(s: Setup, p: Plant, j: int, span: float) -> None:
 def lose_pending(p: Plant, j: int) -> None:
     """Book the work since the last checkpoint as rework."""
     p.account[j].rework += p.job[j].pending
-    p.job[j].pending, p.job[j].away = 0.0, 0
+    p.job[j].pending, p.job[j].away, p.job[j].returns = 0.0, 0, 0
 
 
 @part
@@ -68,18 +68,23 @@ def recover(s: Setup, p: Plant, j: int) -> None:
 
 @part
 def _struck(s: Setup, p: Plant, j: int) -> None:
-    """A working unit failed: it is exchanged, or the job goes back to its last checkpoint."""
+    """Working units failed: they are exchanged, or the job goes back to its last checkpoint."""
     job, account = p.job[j], p.account[j]
     account.hits += 1
+    stopped = -(-job.hit // s.unit) * s.unit  # blocks that fail at once are of as few units as possible
+    more = stopped - job.lacking  # blocks without a spare are missing already
     if job.mode == RUNNING:
-        if job.missing + s.unit * (job.away + 1) > s.limit:
+        if job.missing + job.away + more > s.limit:
             lose_pending(p, j)
             account.stops += 1
             recover(s, p, j)
         else:
-            p.ring[(job.head + job.away) % p.ring.size] = p.clock[0].now + (s.detection + s.restart)
-            job.away += 1
-            again = min(job.pending, 0.5 * s.exchange * s.unit / job.blocks)
+            if more > 0:
+                last = (job.head + job.returns) % p.back.size
+                p.back_at[last], p.back[last] = p.clock[0].now + (s.detection + s.restart), more
+                job.away += more
+                job.returns += 1
+            again = min(job.pending, 0.5 * s.exchange * stopped / job.blocks)
             job.pending -= again
             account.rework += again
     elif job.mode == RECOVERING and s.repeat:
@@ -126,8 +131,8 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
         at_event, at_job = p.events.events[0].time, np.inf
         if job.mode == RECOVERING:
             at_job = job.ready
-        elif job.mode == RUNNING and job.away > 0:
-            at_job = p.ring[job.head]
+        elif job.mode == RUNNING and job.returns > 0:
+            at_job = p.back_at[job.head]
         then = min(at_event, at_job, stop)
         if job.mode == RUNNING:
             book_running(s, p, 0, then - clock.now)
@@ -140,11 +145,12 @@ def _run(rng: np.random.Generator, s: Setup, p: Plant, stop: float) -> None:
         if at_job <= at_event and job.mode == RECOVERING:
             book_recovery(s, p, 0)
             job.mode, job.ready, job.elapsed, job.pending = RUNNING, np.inf, 0.0, 0.0
-        elif at_job <= at_event:  # a unit is back
-            job.away -= 1
-            job.head = (job.head + 1) % p.ring.size
+        elif at_job <= at_event:  # the units of a failure are back
+            job.away -= p.back[job.head]
+            job.returns -= 1
+            job.head = (job.head + 1) % p.back.size
         else:
-            job.hit = 0
+            job.hit = job.lacking = 0
             happen(rng, s, p)
             consequences(s, p, 0)
 
@@ -288,11 +294,11 @@ def _run_queue(rng: np.random.Generator, s: Setup, p: Plant, queue: Records[Queu
                 _end(s, p, which, queue, held, begun)
         elif at_event <= at_submit:
             for j in range(first, begun):
-                p.job[j].hit = 0
+                p.job[j].hit = p.job[j].lacking = 0
             happen(rng, s, p)
             for j in range(first, begun):
                 _meet(s, p, j)
-                p.job[j].hit = 0
+                p.job[j].hit = 0  # `_end` meets jobs again
         while first < begun and p.job[first].mode == OVER:
             first += 1
     for j in range(first, begun):

@@ -53,9 +53,11 @@ class JobState:
     elapsed: float  # since the last checkpoint
     pending: float  # work since the last checkpoint
     missing: int  # blocks that it misses for want of spares
-    away: int  # units being brought back
-    head: int  # the first of these in `Plant.ring`
-    hit: int  # whether this event struck a working unit
+    away: int  # further blocks of units being brought back
+    returns: int  # of how many failures these are
+    head: int  # the first of these in `Plant.back_at` and `Plant.back`
+    hit: int  # working blocks that this event struck
+    lacking: int  # those of them without a spare
 
 
 class DeviceRepairs(NamedTuple):
@@ -114,7 +116,8 @@ class Plant(NamedTuple):
     short: IntArray  # blocks that each job misses in each zone
     n_down: IntArray
     since: FloatArray
-    ring: FloatArray
+    back_at: FloatArray  # when units of a failure are back; a ring
+    back: IntArray  # their blocks
     clock: Records[ClusterClock]
     job: Records[JobState]
     account: Records[Accounts]
