@@ -194,9 +194,10 @@ class System(SystemNodes, Quantities):
         if self._rule.racks_count:  # each size counts its own racks
             spare = self.tolerance
             parts = [self.take(np.arange(k)) for k in range(spare + 1, self.n_nodes + 1)]
-            never = {"reliability": 1.0, "mttf": np.inf}.get(quantity, 0.0)
             values = [getattr(part, quantity)(*(() if at is None else (at,))) for part in parts]
-            return np.stack([np.full_like(values[0], never)] * spare + values)
+            # no rack ends a job of up to `spare` nodes, only common causes do
+            unracked = parts[0]._replaced(racks=None).quantity_by_size(quantity, at)
+            return np.stack([*unracked[:spare], *values])
         if at is None:
             return self._means_by_size()
         combined = self._combined(at.reshape(-1), rates=quantity == "hazard", every=True).T.reshape(-1, *at.shape)

@@ -161,7 +161,7 @@ class FailureRule:
             own = np.sort(tails, axis=-1)[..., : tails.shape[-1] - self.tolerance].sum(axis=-1)
             return np.asarray(own + more.sum() > HEAVIEST)
         total = np.cumsum(tails + more) - (_largest(tails, self.tolerance) if self.tolerance else 0.0)
-        return (total > HEAVIEST) & (np.arange(tails.size) >= self.tolerance)
+        return np.asarray(total > HEAVIEST)
 
 
 def _largest(values: FloatArray, count: int) -> FloatArray:

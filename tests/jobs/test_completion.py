@@ -12,6 +12,7 @@ from relfit.system.jobs import (
     Amdahl,
     Checkpoint,
     Job,
+    best_size,
     completion_distribution,
     completion_time,
     expected_time,
@@ -203,6 +204,22 @@ def test_no_job_is_done_before_its_work_and_saves_are() -> None:
     done = completion_time(System(Weibull(0.8, [500.0] * 3)), Job(20.0, ONE_SPEED, 0.0, Checkpoint(7.0, 0.5)))
     assert done.least == 20.0 + 2 * 0.5  # the end of the work needs no save
     assert done.finish_probability([done.least - 1e-9, done.least]) == pytest.approx([0.0, done.success], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("settings", "hours"),
+    [({}, 14.5), ({"exposed": ()}, 10.0), ({"convention": "paper"}, 10.0)],
+)
+def test_no_failure_in_saves_either(settings, hours) -> None:
+    how = dict(settings)
+    convention = how.pop("convention", "exact")
+    plan = Checkpoint("1h", "30min", "10min", **how)
+    job, system = Job("80h", checkpoint=plan), System(Weibull(0.8, [1000.0] * 8), ages=600.0)
+    alive = np.exp(-8.0 * (((600.0 + hours) / 1000.0) ** 0.8 - 0.6**0.8))
+    done = completion_time(system, job, convention=convention)
+    assert done.success == pytest.approx(alive, rel=1e-9)
+    assert f"no failure with probability {alive:.3f}" in done.headline
+    assert best_size(system, job, convention=convention).success[-1] == pytest.approx(alive, rel=1e-7)
 
 
 def test_a_job_that_never_saves_is_one_segment() -> None:

@@ -333,7 +333,7 @@ def test_results_leave_as_tables_and_json():
         "hazard_48h",
     ]
     assert json.dumps(found.to_dict())
-    assert np.isinf(found.mttf[0])
+    assert found.mttf[0] == pytest.approx(1e4)  # one node of which one may fail: the common cause ends the job
 
 
 def test_infinite_horizons():

@@ -155,6 +155,20 @@ def test_many_spares_of_many_nodes():
     assert float(system.reliability(x)) == pytest.approx(pmf[:201].sum(), abs=1e-11)
 
 
+@pytest.mark.parametrize("racks", [None, "aabb"])
+def test_a_job_of_no_more_nodes_than_may_fail_ends_by_a_common_cause_alone(racks):
+    wide = {} if racks is None else {"racks": list(racks), "rack_lives": Exponential(1e-3)}
+    system = System(Exponential([1e-3] * 4), tolerance=2, common={"power": Exponential(0.01)}, **wide)
+    sizes = system.by_size([10.0, 300.0])
+    np.testing.assert_allclose(sizes.reliability[:2], [np.exp([-0.1, -3.0])] * 2, rtol=1e-12)
+    np.testing.assert_allclose(sizes.hazard[:2], 0.01, rtol=1e-12)
+    np.testing.assert_allclose(sizes.mttf[:2], 100.0, rtol=1e-9)
+    assert (np.diff(sizes.mttf[1:]) < 0.0).all()
+    never = System(Exponential([1e-3] * 4), tolerance=2, **wide).by_size(10.0)
+    assert np.isinf(never.mttf[:2]).all()
+    assert never.hazard[:2].tolist() == [0.0, 0.0]
+
+
 def test_bad_tolerances():
     for bad in (-1, 1.5, True, 10):
         with pytest.raises(ArgumentError):

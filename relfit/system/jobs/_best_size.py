@@ -36,9 +36,9 @@ class BestSize(Result):
     sizes : ndarray of int, shape (m,)
         Numbers of nodes, rising.
     lengths, log_expected, success, lost : ndarray, shape (m,)
-        Hours without failures; log of the expected completion time in hours; probability that an attempt meets no
-        failure; mean hours until the first failure of an attempt that fails, lost without checkpoints (the mean time
-        to failure in the paper's convention).
+        Hours without failures; log of the expected completion time in hours; probability that the job meets no
+        failure (as `CompletionTime.success`); mean hours until the first failure of an attempt that fails, lost
+        without checkpoints (the mean time to failure in the paper's convention).
     checkpoint_every : ndarray, shape (m,)
         Hours of work between two checkpoints: the requested ones, or the best for the size; NaN without checkpoints.
     order : ndarray of int, shape (K,)
@@ -348,7 +348,7 @@ def _curve(judged: Judged, system: System, order: IntArray, sizes: IntArray, hor
     """Expected completion times on these numbers of the first nodes of one order."""
     curve = judged.expected(system, order, sizes)
     some, place = ~np.isnan(curve.log_expected), judged.choose(curve.log_expected)
-    computed = sizes[some], curve.lengths[some], curve.log_expected[some], np.exp(-curve.hazard)[some]
+    computed = sizes[some], curve.lengths[some], curve.log_expected[some], curve.success[some]
     costs, how = (curve.lost[some], curve.every[some]), (judged.rule, judged.convention, judged.after_failure)
     best, restarts = int(np.count_nonzero(some[:place])), curve.restart[some]
     return BestSize(system, judged.job, *computed, *costs, order, best, *how, horizon, restarts=restarts)

@@ -193,6 +193,12 @@ def _segments(work: Hours, every: Hours) -> FloatArray:
     return np.asarray(np.maximum(np.ceil(np.asarray(work) / every * (1.0 - 1e-12)), 1.0))
 
 
+def exposed_hours(work: Hours, every: Hours, plan: Checkpoint) -> FloatArray:
+    """Hours of work and saves in which a failure can occur, of jobs that meet none; an unknown `every` has no save."""
+    saves = _segments(work, every) - 1.0
+    return np.asarray(work + np.where(saves > 0.0, saves, 0.0) * plan.exposed_save)
+
+
 def costs_of(save: Durations, restore: Durations, restart: Durations) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Hours to save, to restore, and to restart, checked."""
     return durations("save", save), durations("restore", restore), durations("restart", restart)

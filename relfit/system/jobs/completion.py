@@ -31,7 +31,7 @@ from relfit.system.jobs._expected_time import (
     need_time_to_save,
 )
 from relfit.system.jobs._time_to_failure import TimeToFailure, time_to_failure
-from relfit.system.jobs.checkpoint import Checkpoint, best_interval, slowdown_exponential
+from relfit.system.jobs.checkpoint import Checkpoint, best_interval, exposed_hours, slowdown_exponential
 from relfit.system.jobs.completion_distribution import RestartDistribution
 from relfit.system.jobs.speedup import Speedup, as_speedup
 
@@ -107,7 +107,8 @@ class CompletionTime(Result):
     log_expected : float
         Natural logarithm of the expected hours, which may exceed the range of `expected`.
     success : float
-        Probability of no failure within `length`.
+        Probability of no failure until the end, in saves included (not in the paper's convention, nor if they are not
+        `exposed`).
     failures : float
         Expected number of failures until the end; NaN in the paper's convention with checkpoints.
     lost : float
@@ -299,7 +300,9 @@ def completion_time(
     failures = _failures(first, later, job, length, once) if counted else math.nan
     lost = float(system.mttf()) if convention == "paper" else float(once.lost[0])
     status = "ok" if log_expected < _LARGEST else "never"
-    expected = log_expected, math.exp(-float(once.hazard[0])), failures, lost, status
+    plan = job.checkpoint
+    until = length if plan is None or convention == "paper" else exposed_hours(length, plan.every, plan)
+    expected = log_expected, float(first.sf(until)), failures, lost, status
     return CompletionTime(
         nodes, job, length, *expected, convention, after_failure, low, high, level, lives=(first, later)
     )

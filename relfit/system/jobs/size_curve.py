@@ -11,7 +11,7 @@ from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.system.jobs._expected_time import Attempts, attempts, best_checkpoint, log_expected_time
 from relfit.system.jobs._time_to_failure import HazardTable, has_constant_rates, table_by_size
-from relfit.system.jobs.checkpoint import Checkpoint, best_interval, expected_exponential
+from relfit.system.jobs.checkpoint import Checkpoint, best_interval, expected_exponential, exposed_hours
 from relfit.system.jobs.completion import Job, check_names, expected_paper, young
 
 if TYPE_CHECKING:
@@ -23,11 +23,11 @@ _MOST_WITH_CHECKPOINTS = 200
 
 @dataclass(frozen=True, eq=False)
 class SizeCurve:
-    """Results by number of nodes: fields as in `BestSize` (NaN if not computed), and the cumulative hazard."""
+    """Results by number of nodes: fields as in `BestSize` (NaN if not computed)."""
 
     lengths: FloatArray
     log_expected: FloatArray
-    hazard: FloatArray
+    success: FloatArray
     lost: FloatArray
     every: FloatArray
     restart: FloatArray
@@ -96,7 +96,10 @@ class Judged:
             else:
                 log_expected, every = self._with_checkpoints(plan, table, later, once, every)
         assert every is not None
-        return SizeCurve(once.lengths, log_expected, once.hazard, lost, every, restart)
+        hazard = once.hazard
+        if plan is not None and self.convention == "exact":
+            hazard = table(np.arange(rows.size), exposed_hours(lengths, every, plan)[:, None])[:, 0]
+        return SizeCurve(once.lengths, log_expected, np.exp(-hazard), lost, every, restart)
 
     def _restart(self, once: Attempts) -> FloatArray:
         """Hours from a failure to the restore: the restart, and the wait until all nodes are up again."""
