@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from relfit.analyses.screening import Incidents, incidents
 from relfit.analyses.screening.frailty import renewal_models
@@ -16,11 +17,11 @@ from relfit.fleet._chosen_period import ChosenPeriod, chosen_period
 from relfit.fleet._new_nodes import renewals_of
 from relfit.fleet.fleet_answers import FleetModel
 from relfit.fleet.incident_scopes import SCOPES
-from relfit.fleet.job_shares import ANY, Lately
+from relfit.fleet.job_shares import Lately
 from relfit.fleet.now import NOW, checked_at, until_now
 from relfit.fleet.operating_time import scopes_of, standing_of
 from relfit.fleet.rates_by_attribute import attributes_of, shrunk_to_values
-from relfit.fleet.rates_now import level_rates, node_multiples, of_all, series_of
+from relfit.fleet.rates_now import ANY, level_rates, node_multiples, of_all, series_of
 from relfit.fleet.scope_rates import rates_of
 from relfit.log.durations import Rules
 from relfit.log.failurelog import FailureLog
@@ -146,10 +147,13 @@ def _model(
         for name in SCOPES
     }
     series[ANY] = {code: of_all(joined(until), str(places.systems[code]), one) for code, one in series["node"].items()}
+    every = {
+        name: np.bincount(scope.system_of_incident, minlength=size).astype(float) for name, scope in scopes.items()
+    }
+    systems = pd.Index(places.systems.astype(str)).get_indexer(of_part.table["system"].astype(str))
+    together = np.bincount(systems[systems >= 0], minlength=size).astype(np.float64)
     since = part.window.start.as_unit("ns").value
-    for name, scope in scopes.items():
-        every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)
-        rates[name] = level_rates(rates[name], every, series[name], since, hours)
+    rates = dict(level_rates(rates, every, together, series, places, since, hours))
     lately = Lately(until, series, hours, joined(until))
     multiples = None if until.question is not None else node_multiples(until, joined(until), places)
     return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)

@@ -66,7 +66,7 @@ class FleetModel(FleetParts, Result):
         begin = f"{window.start:%Y-%m-%d}"
         since = f"since {begin}" if window.end >= until else f"{begin} to {window.end:%Y-%m-%d}"
         log = self.lately.log
-        since += "" if several else by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
+        since += by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
         return (
             f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{f' in {several} systems' if several else ''} "
             f"({number(low)}-{number(high)}); {number(before)} a week {since}."
@@ -383,8 +383,9 @@ class FleetModel(FleetParts, Result):
                 return drawn.down_quantile(float(at), self, rng)
             # of all incidents, including those that began while the system was down
             more = [np.nan_to_num(self.incidents_of(scope) / self.rates[scope].count, nan=1.0) for scope in SCOPES]
-            hours = np.array([w * self.rates[scope].hours for w, scope in zip(more, SCOPES, strict=True)])
+            rates = [self.rates[scope] for scope in SCOPES]
+            places = [one.running if isinstance(one, LevelRates) else one.hours / self.hours for one in rates]
             # incidents per hour of the calendar, (scopes, draws)
-            each = drawn.rate * hours[:, [drawn.system]] / self.hours
+            each = drawn.rate * (np.array(more) * places)[:, [drawn.system]]
             total = each.sum(axis=0) if not of else each[SCOPES.index(of)]
             return 1.0 / total if quantity == "mttf" else np.multiply.outer(total, at)

@@ -21,10 +21,9 @@ from relfit.base.numeric.compiled import njit
 from relfit.base.units import HOURS_PER_WEEK, NANOSECONDS_PER_HOUR
 from relfit.fleet.job_placement import NodeOutages, place
 from relfit.fleet.prediction import HALF_LIVES, WINDOWS, DiscountedLevels, Prediction, levels_of, mix
-from relfit.fleet.rates_now import ScopeSeries, limits_of_multiples
+from relfit.fleet.rates_now import ANY, LEAST_RATE, ScopeSeries, limits_of_multiples
 from relfit.log.failurelog import FailureLog
 
-ANY = "any"  # incidents of all scopes
 _DAYS = 1100  # of the log that are counted, at most
 _CELLS = 3_000_000  # starts times nodes, about
 _A_DAY = 24  # starts a day, at most
@@ -39,6 +38,7 @@ _FEW = 0.02  # share of jobs that run through, below which shorter jobs are coun
 _ENOUGH = 0.1  # share of the shorter jobs that run through, at least
 PARTS = (48.0, 24.0, 12.0, 6.0, 2.0, 1.0, 0.5, 0.25)
 """Lengths of the shorter jobs, hours."""
+_IN_TURN = 1.5  # incidents per interruption of a job by which they come in turn, on nodes that are down together
 _SHORT = 0.25  # length of the jobs counted for the time between interruptions, relative to it
 
 
@@ -338,5 +338,38 @@ class Lately:
                 each = np.where(each < _FEW, model, each)
             rows.append(each)
         value, low, high = np.array(rows).T
+        if name == "mtbf.job":
+            value, low, high = self._as_incidents(code, size, (often, lengths[0]), counted[0], (value, low, high), tail)
         shape = np.shape(modelled[0])
         return value.reshape(shape), low.reshape(shape), high.reshape(shape)
+
+    def _as_incidents(
+        self,
+        code: int,
+        size: int,
+        of_counted: tuple[int, float],
+        counted: tuple[FloatArray, FloatArray],
+        limits: tuple[FloatArray, FloatArray, FloatArray],
+        tail: float,
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The mean time between interruptions of a job, no longer than incidents allow.
+
+        Each incident hits one of the jobs that share out all nodes: a job of n of N nodes is interrupted at least n/N
+        times as often as incidents come. This does not hold where most come in turn, on nodes that are down together.
+        """
+        one, (often, length), (value, low, high) = self.series[ANY][code], of_counted, limits
+        ahead, days = one.ahead(self.horizon), counted[1] > 0.0
+        least = float(
+            limits_of_multiples(np.asarray(ahead.variance_of_rate() / ahead.expected**2), 1.0 - 2.0 * tail)[0]
+        )
+        if least <= LEAST_RATE:  # the log does not bound how seldom incidents may come
+            high = np.full_like(high, np.inf)
+        if not days.any():
+            return value, low, high
+        met = -np.log1p(-min(float(counted[0].sum() / counted[1].sum()), _LONGEST)) / length
+        came = float(one.value[days].mean()) / one.steps.width * often / max(float(one.units[days].mean()), 1.0)
+        if came > _IN_TURN * met:
+            return value, low, high
+        most = self.horizon / ahead.expected * max(float(one.units[-1]), size) / size
+        high = np.minimum(high, most / least) if least > LEAST_RATE else high
+        return np.minimum(value, most), low * np.minimum(1.0, most / value), high

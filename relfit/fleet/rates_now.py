@@ -19,7 +19,9 @@ from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
 from relfit.log.tables import NOT_SEEN
 
+ANY = "any"  # incidents of all scopes
 LEAST_RATE = 0.01  # least lower limit of a rate, relative to its estimate; below it a mean time is unbounded
+_LATELY = 90 * 24.0  # hours
 _STEPS, _LEAST_STEP = 120, 240.0  # most steps for the relative rates of nodes; least hours per step
 
 
@@ -87,6 +89,7 @@ class LevelRates(ScopeRates):
 
     now: FloatArray  # expected incidents per hour of a place over the horizon; NaN without any incident
     variance: FloatArray
+    running: FloatArray  # places in operation now, on average
 
     @property
     def of_period(self) -> ScopeRates:
@@ -113,24 +116,54 @@ class LevelRates(ScopeRates):
 
 
 def level_rates(
-    rates: ScopeRates, every: FloatArray, series: dict[int, ScopeSeries], since: int, horizon: float
-) -> LevelRates:
-    """Rates of a period that began at `since` (nanoseconds), scaled to the current level of the series by system;
-    `every` are its incidents by system, with those that began while the system was down.
+    rates: dict[str, ScopeRates],
+    every: dict[str, FloatArray],
+    joined: FloatArray,
+    series: dict[str, dict[int, ScopeSeries]],
+    places: Places,
+    since: int,
+    horizon: float,
+) -> dict[str, LevelRates]:
+    """Rates of a period that began at `since` (nanoseconds), brought to the current level of the series.
+
+    `every` are the incidents of each scope by system, with those that began while the system was down; `joined` are
+    those of all scopes. Together, the scopes have the rate of all incidents, which is predicted from their own series.
     """
-    now, variance = np.full(every.size, np.nan), np.zeros(every.size)
-    for system, one in series.items():
-        if not (every[system] and rates.hours[system] > 0.0):
-            continue
-        mixture = one.ahead(horizon)
-        inside = one.steps.edges[:-1] >= since - int(one.steps.width * NANOSECONDS_PER_HOUR)
-        exposure = float(one.units[inside].sum() if inside.any() else one.units.sum()) * one.steps.width
-        ahead = max(float(one.units[-1]), 1.0) if one.units[-1] > 0.0 else 1.0
-        level = mixture.expected / (horizon * ahead)
-        before = every[system] / max(exposure, 1e-300)
-        now[system] = rates.rate[system] * level / before
-        variance[system] = mixture.variance_of_rate() / mixture.expected**2
-    return LevelRates(**vars(rates), now=now, variance=variance)
+    now, running = ({name: np.full(joined.size, empty) for name in rates} for empty in (np.nan, 0.0))
+    variance, up = {name: np.zeros(joined.size) for name in rates}, _up_lately(places, joined.size)
+    for system, together in series[ANY].items():  # systems, not nodes
+        ahead = {name: series[name][system].ahead(horizon) for name in rates if every[name][system]}
+        share = sum(every[name][system] for name in ahead) / max(joined[system], 1.0)
+        total = share * together.ahead(horizon).expected
+        factor = total / sum(each.expected for each in ahead.values()) if ahead and total > 0.0 else 1.0
+        for name, of_scope in rates.items():
+            one = series[name][system]
+            inside = one.steps.edges[:-1] >= since - int(one.steps.width * NANOSECONDS_PER_HOUR)
+            watched = float(one.units[inside].sum() if inside.any() else one.units.sum()) * one.steps.width
+            each = of_scope.hours[system] / max(watched, 1e-300)
+            each = max(each, up[system]) if name == "node" and each > 0.0 else each
+            running[name][system] = each * (max(float(one.units[-1]), 1.0) if one.units[-1] > 0.0 else 1.0)
+            if name in ahead and each > 0.0:
+                while_up = of_scope.count[system] / every[name][system]
+                now[name][system] = while_up * factor * ahead[name].expected / (horizon * running[name][system])
+                variance[name][system] = ahead[name].variance_of_rate() / ahead[name].expected ** 2
+    return {
+        name: LevelRates(**vars(of_scope), now=now[name], variance=variance[name], running=running[name])
+        for name, of_scope in rates.items()
+    }
+
+
+def _up_lately(places: Places, size: int) -> FloatArray:
+    """Share of the last 90 days that the nodes of each system were up; 0 without nodes."""
+    watched, last = places.watched, np.zeros(size, np.int64)
+    np.maximum.at(last, places.system, watched.left)
+    first = (last - int(_LATELY * NANOSECONDS_PER_HOUR))[places.system]
+    there = np.maximum(watched.left - np.maximum(watched.entered, first), 0)
+    code = watched.code
+    lost = np.minimum(watched.end, watched.left[code]) - np.maximum(watched.start, first[code])
+    down = np.bincount(places.system[code], np.maximum(lost, 0), size)
+    total = np.bincount(places.system, there, size)
+    return np.asarray(1.0 - down / np.maximum(total, 1.0)) * (total > 0.0)
 
 
 def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multiples:

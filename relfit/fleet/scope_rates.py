@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy import special
 
 from relfit.analyses.screening.frailty_results import RenewalModels
-from relfit.base.arrays import FloatArray
+from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.poisson import poisson_interval
 from relfit.base.numeric.solving import time_at_level
 from relfit.base.units import NANOSECONDS_PER_HOUR
@@ -131,26 +131,40 @@ def _along(
     return along, p
 
 
-def excess_scatter(times: npt.ArrayLike, span: float, entered: FloatArray, left: FloatArray) -> tuple[float, float]:
+def excess_scatter(
+    times: npt.ArrayLike,
+    span: float,
+    entered: FloatArray,
+    left: FloatArray,
+    systems: tuple[IntArray, IntArray] | None = None,
+) -> tuple[float, float]:
     """Variance of counts along time relative to Poisson if significant, else 1, and its p-value.
 
     The largest significant ratio in 8, 16, 32 and 64 equal bins of `span`, given each bin's exposure. All in hours
-    since the start of observation; `entered` and `left` are those of each unit.
+    since the start of observation; `entered` and `left` are those of each unit. With the `systems` of the times and of
+    the units, each system is expected to keep its own rate; one without units is watched for all of the span.
     """
     when = np.asarray(times, dtype=np.float64)
+    of_time, of_unit = systems or (np.zeros(when.size, np.int64), np.zeros(entered.size, np.int64))
     scatter, smallest = 1.0, 1.0
     used = [bins for bins in _BINS if when.size >= _EACH * bins]
     for bins in used:
         edges = np.linspace(0.0, span, bins + 1)
-        reached = np.clip(edges[:, None] - entered, 0.0, left - entered).sum(axis=1)
-        share = np.diff(reached)
-        counts = np.histogram(when, edges)[0]
-        watched = share > 0.0
-        if watched.sum() < 4 or counts[watched].sum() == 0:
+        counts, expected, known = np.zeros((3, bins))
+        for system in np.unique(of_time):
+            mine = of_unit == system
+            first, last = (entered[mine], left[mine]) if mine.any() else (np.zeros(1), np.full(1, span))
+            share = np.diff(np.clip(edges[:, None] - first, 0.0, last - first).sum(axis=1))
+            seen = np.where(share > 0.0, np.histogram(when[of_time == system], edges)[0], 0)
+            counts += seen
+            expected += seen.sum() * share / max(share.sum(), 1e-300)
+            known += seen.sum() * (share / max(share.sum(), 1e-300)) ** 2
+        watched = expected > 0.0
+        if watched.sum() < 4:
             continue
-        expected = counts[watched].sum() * share[watched] / share[watched].sum()
-        statistic = float(((counts[watched] - expected) ** 2 / expected).sum())
-        degrees = int(watched.sum()) - 1
+        # each system's total is given: what its counts share is not scatter
+        degrees = float(watched.sum() - (known[watched] / expected[watched]).sum())
+        statistic = float(((counts - expected)[watched] ** 2 / expected[watched]).sum())
         p = float(special.chdtrc(degrees, statistic))
         smallest = min(smallest, p * len(used))
         if p < _SIZE / len(used):

@@ -169,3 +169,24 @@ def test_limits_of_a_scaled_time_add_the_variances_of_both_logs():
     assert (alone.low, alone.value, alone.high) == pytest.approx((10.0, 20.0, 80.0))
     low, high = (np.exp(np.hypot(np.log(side), 1.959964 * 0.3)) for side in (2.0, 4.0))
     assert (wider.low, wider.value, wider.high) == pytest.approx((20.0 / low, 20.0, 20.0 * high))
+
+
+def test_systems_of_several_ages_count_by_the_nodes_in_service_now() -> None:
+    """64 nodes for two years, one failure in 100 days each, and 128 for two months, one in 30: each Poisson."""
+    rng, rows, people = np.random.default_rng(11), [], []
+    for system, nodes, entered, days in (("old", 64, 0.0, 100.0), ("new", 128, 670.0, 30.0)):
+        for node in range(nodes):
+            name = {"system": system, "node": f"{system}{node}"}
+            people.append({**name, "entered": 24.0 * entered})
+            times = np.sort(rng.uniform(entered, 729.0, rng.poisson((730.0 - entered) / days)))
+            rows += [{**name, "start": 24.0 * at, "end": 24.0 * at + 1.0} for at in times]
+    log = make_log(sorted(rows, key=lambda row: row["start"]), people, window=(0.0, 24.0 * 730))
+    model = rf.fleet_model(log, "all")
+    found = rf.calibrate(log, model=model, parts=PARTS)
+    truth = 24.0 * 192 / (64 / 100.0 + 128 / 30.0)  # by operating hours of the past it would be 60 days, not 39
+    assert found.mtbf.node.low < truth < found.mtbf.node.high
+    assert found.mtbf.node.value == pytest.approx(truth, rel=0.15)
+    week = model.lately.a_week(0.95)[0]
+    assert 168.0 * 192 / found.mtbf.node.value == pytest.approx(week, rel=0.02)
+    assert not [check for check in found.checks if check.name.startswith("dispersion")]
+    assert "192 of 192 nodes in service" in model.now_headline

@@ -307,6 +307,36 @@ def test_what_comes_is_of_the_systems_that_are_there():
     assert mtbf.node.value == pytest.approx(240.0, rel=0.05)
 
 
+# ---------------------------------------------------------------- numbers of one page
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_rates_of_one_page_can_be_divided_by_one_another(seed):
+    """Rates of scopes and of jobs were predicted apart: a job on all nodes outran the incidents of the fleet."""
+    falls = failing(np.linspace(0.06, 0.01, DAYS) * np.ones((NODES, 1)), seed)
+    model = rf.fleet_model(falls, "all")
+    mtbf = rf.calibrate(falls, model=model, parts=("mtbf",)).mtbf
+    assert mtbf.node.value >= NODES * mtbf.any.value  # groups of nodes fail besides
+    assert mtbf.node.value == pytest.approx(NODES * mtbf.any.value, rel=0.02)
+    assert model.interval("mttf").estimate == pytest.approx(mtbf.any.value, rel=0.005)
+    job = model.interval("mtbf", size=NODES)
+    assert job.low < job.estimate <= mtbf.any.value * (1.0 + 1e-9)
+    assert job.high <= mtbf.any.high * (1.0 + 1e-9)
+    for size in (4, 16):  # incidents hit one of NODES / size jobs
+        assert model.interval("mtbf", size=size).estimate <= mtbf.any.value * NODES / size * (1.0 + 1e-9)
+
+
+def test_jobs_that_are_known_to_fail_have_an_upper_limit():
+    """Some eight hundred failures: all nodes together were said to run for ever, at a limit of 24 hours a week."""
+    model = rf.fleet_model(failing(doubled(), 3), "all")
+    truth = 24.0 / (0.04 * NODES)
+    job = model.interval("mtbf", size=NODES)
+    assert job.low < truth < job.high < 4.0 * truth
+    assert job.status.tolist() == "ok"
+    four = model.interval("reliability", "24h", size=4)
+    assert four.low < np.exp(-0.04 * 4) < four.high < 0.97
+
+
 # ---------------------------------------------------------------- what a log does not bound
 
 

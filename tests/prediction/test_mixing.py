@@ -112,9 +112,23 @@ def test_a_level_that_is_some_times_as_high(factor):
 
 
 def test_shares_stay_between_nothing_and_all():
-    one = Prediction(np.ones(1), np.array([0.1]), np.array([0.04]), np.array([0.01]), True, np.zeros(1, int))
-    assert one.quantile(0.01) == pytest.approx(0.0, abs=1e-9)
-    assert one.quantile(0.9) == pytest.approx(stats.norm.ppf(0.9, 0.1, 0.2), abs=1e-6)
+    """Also where the deviation is the mean: a share that is known to be far from zero does not reach it."""
+    one = Prediction(np.ones(1), np.array([0.4]), np.array([0.16]), np.array([0.01]), True, np.zeros(1, int))
+    truth = stats.gamma(1.0, scale=0.4)
+    assert one.quantile(0.025) == pytest.approx(truth.ppf(0.025), rel=1e-6)
+    assert one.quantile(0.5) == pytest.approx(truth.ppf(0.5), rel=1e-6)
+    assert one.quantile(0.99) == 1.0
+    at = np.array([-0.1, 0.0, 0.3, 0.999, 1.0])
+    np.testing.assert_allclose(one.cdf(at), [0.0, 0.0, *truth.cdf([0.3, 0.999]), 1.0], rtol=1e-9)
+
+
+def test_a_share_scatters_no_more_than_a_single_trial():
+    """Whatever the days scatter, the variance of a share between 0 and 1 is at most m (1 - m)."""
+    rng = np.random.default_rng(5)
+    trials = np.ones(40)
+    met = (rng.random(40) < 0.8).astype(float)
+    comes = mix(levels_of(met, trials), met, trials, HORIZON, 1.0, shares=True)
+    assert (comes.variance <= comes.mean * (1.0 - comes.mean) * (1.0 + 1e-9)).all()
 
 
 # ------------------------------------------------------------ what comes next

@@ -61,12 +61,11 @@ def mtbf_now(mtbf: Mtbf, model: FleetModel, level: float) -> Mtbf:
         rates, before = model.rates[name], getattr(mtbf, name)
         if not isinstance(rates, LevelRates) or before is None or before.value is None:
             continue
-        used = np.isfinite(rates.now) & (rates.hours > 0.0) & there
-        if not used.any():
+        of_systems = np.where(there, np.nan_to_num(rates.now) * rates.running, 0.0)
+        if not of_systems.any():
             continue
-        hours = rates.hours[used]
-        rate = float((rates.now[used] * hours).sum() / hours.sum())
-        variance = float(((rates.now[used] * hours) ** 2 * rates.variance[used]).sum() / (rate * hours.sum()) ** 2)
+        rate = float(of_systems.sum() / rates.running[there].sum())
+        variance = float((of_systems**2 * rates.variance).sum() / of_systems.sum() ** 2)
         values[name] = _of_rate(rate, variance, level, before.events, method)
         ratios.append(rate * before.value)
         weights.append(float(model.nodes_hit(model.by_scope[name]).sum()) if name != "node" else before.events)

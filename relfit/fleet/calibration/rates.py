@@ -84,11 +84,15 @@ def rates_of_log(model: FleetModel, level: float) -> Rates:
     hours = float(np.maximum(model.by_scope["system"].hours, 0.0).sum())
     hours = hours if hours > 0.0 else span
     if hours > 0.0:
-        incidents = np.concatenate([model.by_scope[name].instants for name in SCOPES])
+        incidents, system = (
+            np.concatenate([getattr(model.by_scope[name], values) for name in SCOPES])
+            for values in ("instants", "system_of_incident")
+        )
         begun = model.found.table["start"]
         if not incidents.size and len(begun):  # the places are unknown
             incidents = ((begun - log.window.start) / pd.Timedelta(hours=1)).to_numpy()
-        along, p = excess_scatter(incidents, span, *_spans(log))
+            system = np.zeros(incidents.size, np.int64)
+        along, p = excess_scatter(incidents, span, *_spans(log), (system, model.places.system))
         scatter = _of_any_scope(along, _mean_dispersion(model, SCOPES[:1]), _mean_dispersion(model, SCOPES))
         rates["any"] = duration_of_counts(incidents.size, span * max(len(model.places.systems), 1), level, scatter)
         if along > 1.0:
@@ -135,7 +139,7 @@ def _shares(model: FleetModel) -> dict[str, Any]:
 
 def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Duration | None:
     """Outages of nodes of any scope: each node named by an incident, and all nodes of an outage of a whole system."""
-    log, incidents, span, spans = model.period.log, model.found, model.hours, _spans(model.period.log)
+    log, incidents, span = model.period.log, model.found, model.hours
     node_hours = float(model.by_scope["node"].hours.sum())
     if not node_hours > 0.0:
         return None
@@ -144,7 +148,8 @@ def _outage(model: FleetModel, level: float, rates: dict[str, Duration]) -> Dura
     named = incidents.incident[records.row[failed]] * records.n_groups + records.code[failed]
     mine = failed[np.unique(named, return_index=True)[1]]  # a burst of records of one node is one outage
     times = (records.start[mine] - log.window.start.value) / NANOSECONDS_PER_HOUR
-    scatter, _ = excess_scatter(times, span, *spans) if span > 0.0 and spans[0].size else (1.0, 1.0)
+    systems = model.places.system[records.code[mine]], model.places.system
+    scatter, _ = excess_scatter(times, span, *_spans(log), systems) if span > 0.0 else (1.0, 1.0)
     # outages come in batches, one per incident: the variance of a compound Poisson count is the sum of squared batches
     batches = np.append(np.bincount(incidents.incident[records.row[mine]]), system["nodes"]).astype(np.float64)
     node = rates.get("node")
@@ -190,9 +195,7 @@ def _clustered(what: str, name: str, scatter: float, p: float) -> Check:
 
 
 def _spans(log: FailureLog) -> tuple[FloatArray, FloatArray]:
-    """Hours from the start of the window at which each node came and left; without nodes, those of the window."""
+    """Hours from the start of the window at which each node came and left."""
     nodes, zero = watched_of(log), log.window.start.value
     entered, left = (nodes.entered - zero) / NANOSECONDS_PER_HOUR, (nodes.left - zero) / NANOSECONDS_PER_HOUR
-    if not nodes.n_groups:
-        return np.zeros(1), np.full(1, log.window.hours)
     return entered, np.maximum(left, entered)

@@ -36,7 +36,7 @@ class Prediction:
     mean: FloatArray  # of the count over the horizon, or of the share
     variance: FloatArray  # of the outcome
     of_level: FloatArray  # its part due to the level: uncertainty and movement
-    shares: bool  # shares between 0 and 1 (normal components, truncated), or counts (negative binomial)
+    shares: bool  # shares up to 1 (gamma components, truncated), or counts (negative binomial)
     predictor: IntArray  # row of the level of each component
 
     @property
@@ -64,8 +64,9 @@ class Prediction:
         """Probability of at most `x`, of the shape of `x`."""
         at = np.asarray(x, np.float64)[..., None]
         if self.shares:
-            inside = special.ndtr((at - self.mean) / np.sqrt(self.variance))
-            return np.asarray(np.where(at >= 1.0, 1.0, np.where(at < 0.0, 0.0, inside)) @ self.weight)
+            shape = self.mean**2 / self.variance
+            inside = special.gammainc(shape, shape / self.mean * np.maximum(at, 0.0))
+            return np.asarray(np.where(at >= 1.0, 1.0, inside) @ self.weight)
         size, p = _negative_binomial(self.mean, self.variance)
         each = special.betainc(size, np.floor(np.maximum(at, 0.0)) + 1.0, p)
         return np.asarray(np.where(at < 0.0, 0.0, each) @ self.weight)
@@ -105,12 +106,12 @@ class Prediction:
         """The share that is not exceeded with probability `p`."""
         from scipy import optimize  # slow to import
 
-        deviation = np.sqrt(self.variance)
+        shape = self.mean**2 / self.variance
 
         def beyond(x: float) -> float:
-            return float(special.ndtr((x - self.mean) / deviation) @ self.weight) - p
+            return float(special.gammainc(shape, shape / self.mean * x) @ self.weight) - p
 
-        each = self.mean + special.ndtri(p) * deviation
+        each = self.mean / shape * special.gammaincinv(shape, p)
         low, high = np.clip([each.min(), each.max()], 0.0, 1.0).tolist()
         if beyond(low) >= 0.0:
             return low
@@ -237,6 +238,8 @@ def mix(
         weight = (1.0 - stay[1]) * weight + stay[1] * own / own.sum()
     now = np.array([value.size])
     mean, variance, of_level = (each[:, 0] for each in moments(now, horizon, np.array([ahead])))
+    if shares:  # no share scatters more than a single trial
+        variance = np.minimum(variance, np.maximum(mean * (1.0 - mean), 1e-12))
     used = weight > _LEAST
     weight = weight[used] / weight[used].sum()
     return Prediction(weight, mean[used], variance[used], of_level[used], shares, predictor[used])
