@@ -13,6 +13,7 @@ from relfit.base.text import percent
 from relfit.cli.app import main
 from relfit.fleet.calibration import Parameters, write_parameters
 from relfit.planning import plan_spares
+from relfit.planning.sparing.job_spares import _Shares
 
 
 def test_without_racks_it_is_the_binomial() -> None:
@@ -67,6 +68,37 @@ def test_racks_and_nodes_against_a_plain_simulation() -> None:
         table = plan_spares(params, racks * size - spares, 0.3).table.set_index("spares")
         if spares in table.index:
             assert table.loc[spares, "waiting"] == pytest.approx((number > spares).mean(), abs=0.006)
+
+
+@pytest.mark.parametrize("apart", [1.0, 0.5, 0.0])
+def test_nodes_of_a_rack_that_are_back_one_by_one(apart: float) -> None:
+    """All of a rack counted as down until its last node was back: twice the spares."""
+    rng, cases, rack = np.random.default_rng(3), 40_000, np.arange(96) // 16
+    since = rng.exponential(2000.0, (cases, 6))[:, rack]  # hours since each rack failed
+    own, common = rng.exponential(12.0, (cases, 96)), rng.exponential(12.0, (cases, 6))[:, rack]
+    one_by_one = (rng.random((cases, 6)) < apart)[:, rack]
+    down = (rng.random((cases, 96)) < 24 / 5024) | (since < np.where(one_by_one, own, common))
+    last = 12.0 * (apart * (1.0 / np.arange(1, 17)).sum() + 1.0 - apart)
+    params = Parameters(
+        mtbf={"node": "5000h", "rack": "2000h"},
+        mttr={"mean": 24, "node": 24, "rack": last, "rack_node": 12},
+        fleet={"nodes": 160, "racks": 10},
+    )
+    for spares in (0, 2, 4, 10):
+        waits = float(_Shares.of(params, None).waiting(96 - spares, spares)[0])
+        assert waits == pytest.approx((down.sum(axis=1) > spares).mean(), rel=0.1)
+
+
+def test_without_the_time_of_the_last_node_each_is_back_by_itself() -> None:
+    """As in the batch simulator; the mean of all repairs was taken."""
+    fleet, mtbf = {"nodes": 160, "racks": 10}, {"node": "5000h", "rack": "1000h"}
+    last = 12.0 * (1.0 / np.arange(1, 17)).sum()
+    plans = [
+        plan_spares(Parameters(mtbf=mtbf, mttr={"mean": 24, "rack_node": 12, **more}, fleet=fleet), 80)
+        for more in ({}, {"rack": last}, {"rack": 3 * last})
+    ]
+    assert [plan.spares for plan in plans] == [15, 15, 15]
+    assert plans[0].waiting == pytest.approx(plans[1].waiting) == pytest.approx(plans[2].waiting)
 
 
 def test_intervals_over_draws_and_the_system(capsys: pytest.CaptureFixture[str], tmp_path) -> None:

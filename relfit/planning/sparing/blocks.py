@@ -7,7 +7,7 @@ misprint) and appendix B (where 1 - P^B is a misprint).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -88,7 +88,7 @@ class SharedRacks:
 
     blocks: FloatArray
     share_down: FloatArray
-    rate: FloatArray = field(default_factory=lambda: np.zeros(()))
+    rate: FloatArray | float = 0.0
 
     def own(self, share_down: npt.ArrayLike) -> FloatArray:
         """Probability that a block is down while its rack is up, if it is down for `share_down` of all time."""

@@ -18,7 +18,7 @@ from relfit.base.text import count, percent
 from relfit.fleet.calibration import FailuresByScope, Parameters, draw_parameters
 from relfit.planning.job_rate import mean_time_of
 from relfit.planning.plan import NOISE, Plan, beyond_fleet, limits
-from relfit.planning.sparing.blocks import unavailability
+from relfit.planning.sparing.blocks import blocks_down, unavailability
 
 _AROUND = 3  # rows of the table on either side
 _FLAT = 0.9  # share of the wait above which more spares change little
@@ -135,8 +135,10 @@ def plan_spares(
     Notes
     -----
     The job waits while more of its nodes and spares are down than it has spares. A rack takes ``fleet.rack_share`` of
-    its nodes down at once, in addition to what fails by itself. With ``fleet.down_scatter`` the share of time that
-    nodes are down by themselves varies in common, with a beta distribution: their number is beta-binomial.
+    its nodes down at once, in addition to what fails by itself. They are back one by one or at once, by
+    ``mttr.rack_node`` (of each) and ``mttr.rack`` (of the last): at once without ``mttr.rack_node``. With
+    ``fleet.down_scatter`` the share of time that nodes are down by themselves varies in common, with a beta
+    distribution: their number is beta-binomial.
 
     Examples
     --------
@@ -185,11 +187,14 @@ def plan_spares(
 
 
 class _Shares:
-    """Shares of time down: of a `node` by itself and of a `rack`, one per case; and what a rack holds."""
+    """Shares of time down: of a `node` by itself and by its `rack`, one per case; and what a rack holds. The nodes
+    that a rack takes down are back one by one in a share `apart` of its failures, else at once.
+    """
 
     def __init__(self, node: Any, mtbf: float, source: str) -> None:
         self.node, self.mtbf, self.source = np.atleast_1d(np.asarray(node, dtype=np.float64)), mtbf, source
         self.rack: FloatArray = np.zeros_like(self.node)
+        self.apart: FloatArray = np.zeros_like(self.node)
         self.rack_size, self.hit, self.system, self.left_out = 0, 0.0, float("nan"), ""
         self.scatter: FloatArray = np.zeros_like(self.node)
 
@@ -203,7 +208,7 @@ class _Shares:
             mtbf = float(mean_time_of(source))
             return cls(unavailability(mtbf, own), mtbf, f"mean time between failures of a node {mtbf:g} h")
         source.require("mtbf.node")
-        values: Any = source.values() if n_draws is None else draw_parameters(source, n_draws, rng)
+        values: Any = source.values() if n_draws is None else draw_parameters(source, n_draws, rng).arrays
 
         def down(scope: str) -> Any:
             names = [name for name in (f"mttr.{scope}", "mttr.mean") if name in values]
@@ -215,49 +220,67 @@ class _Shares:
         if "fleet.down_scatter" in values:
             shares.scatter = shares.scatter + values["fleet.down_scatter"]
         if "mtbf.rack" in values and fleet.nodes and fleet.racks:
-            shares.rack, shares.rack_size = np.atleast_1d(down("rack")), max(round(fleet.nodes / fleet.racks), 1)
+            shares.rack_size = max(round(fleet.nodes / fleet.racks), 1)
             part = 1.0 if fleet.rack_share is None else float(fleet.rack_share)
             shares.hit = max(part * shares.rack_size, 1.0)
+            if own is None and "mttr.rack_node" in values:
+                last = values.get("mttr.rack", np.inf)
+                shares._return(values["mtbf.rack"], values["mttr.rack_node"], last)
+            else:
+                shares.rack = np.atleast_1d(down("rack"))
         used = ("system", "rack") if shares.rack_size else ("system",)
         shares.left_out = FailuresByScope.of_parameters(source).left_out(*used)
         if n_draws is None and "mtbf.system" in values:
             shares.system = float(down("system"))
         return shares
 
+    def _return(self, mtbf: Any, node: Any, last: Any) -> None:
+        """Nodes of a rack are back at once, one by one, or in part so, by the times until one and the last are back."""
+        # mean time until the last of exponential times, over their own
+        longest = float(special.digamma(self.hit + 1.0) + np.euler_gamma)
+        last = np.clip(np.divide(last, node), 1.0, longest)
+        self.rack = np.atleast_1d(node / (mtbf + node * last))
+        self.apart = np.atleast_1d((last - 1.0) / max(longest - 1.0, 1e-9))
+
     def waiting(self, size: int, spares: int) -> FloatArray:
         """Share of the time in which more of all nodes are down than there are spares, for every case."""
         if self.scatter.any():
             levels, weights = _varying(self.node, self.scatter)
             fixed = copy(self)
-            fixed.node, fixed.rack, fixed.scatter = levels.ravel(), np.repeat(self.rack, _POINTS), np.zeros(levels.size)
+            fixed.node, fixed.scatter = levels.ravel(), np.zeros(levels.size)
+            fixed.rack, fixed.apart = np.repeat(self.rack, _POINTS), np.repeat(self.apart, _POINTS)
             return np.asarray((fixed.waiting(size, spares).reshape(levels.shape) * weights).sum(axis=1))
         parts = np.array_split(np.arange(self.node.size), -(-self.node.size // _DRAWN))
         return np.concatenate([self._down(part, size + spares)[:, spares + 1 :].sum(axis=1) for part in parts])
 
     def _down(self, cases: Any, total: int) -> FloatArray:
-        """Probabilities of each number of nodes down, shape (cases, total + 1): a product over racks of polynomials."""
-        node, rack = self.node[cases, None], self.rack[cases, None]
-        # where the polynomials are evaluated
-        wave = np.exp(-2j * np.pi * np.arange((total + 1) // 2 + 1) / (total + 1))
-        alone = 1.0 - node + node * wave
+        """Probabilities of each number of nodes down, shape (cases, total + 1): the sum over racks."""
         held = self.rack_size or 1
-        product = np.ones((len(cases), wave.size), dtype=complex)
+        product = np.ones((len(cases), (total + 1) // 2 + 1), dtype=complex)
         for number, nodes in ((total // held, held), (1, total % held)):
             if number and nodes:
-                product *= (self._rack(wave, alone, rack, nodes)) ** number
+                product *= np.fft.rfft(self._of_rack(cases, nodes), total + 1, axis=1) ** number
         shares = np.clip(np.fft.irfft(product, total + 1, axis=1), 0.0, 1.0)
         return np.where(shares > _ROUNDING, shares, 0.0)
 
-    def _rack(self, wave: Any, alone: Any, rack: Any, nodes: int) -> Any:
-        """The polynomial of a rack of so many nodes: all fail alone, or some of them together."""
-        if not self.rack_size:
-            return alone**nodes
-        hit = min(self.hit * nodes / self.rack_size, float(nodes))
+    def _of_rack(self, cases: Any, nodes: int) -> FloatArray:
+        """Probabilities of 0 to `nodes` nodes down in a rack of so many: some of them together, all others alone."""
+        node, rack, apart = (values[cases, None] for values in (self.node, self.rack, self.apart))
+        hit = min(self.hit * nodes / self.rack_size, float(nodes)) if self.rack_size else 0.0
         least, more = int(hit), hit - int(hit)
-        together = (1.0 - more) * wave**least * alone ** (nodes - least)
-        if more:
-            together = together + more * wave ** (least + 1) * alone ** (nodes - least - 1)
-        return (1.0 - rack) * alone**nodes + rack * together
+        law = np.zeros((len(cases), nodes + 1))
+        for most, share_of in ((least, 1.0 - more), (least + 1, more)):
+            if not share_of:
+                continue
+            left = np.full_like(node, share_of)
+            alone = blocks_down(np.arange(nodes + 1), nodes - most, node)
+            for down in range(most, -1, -1):
+                # of exponential times, the last j nodes are down for 1/j of the mean
+                weight = share_of * rack * (apart / down + (1.0 - apart) * (down == most)) if down else left
+                law[:, down:] += weight * alone[:, : nodes + 1 - down]
+                left = left - weight
+                alone = (1.0 - node) * alone + node * np.pad(alone[:, :-1], ((0, 0), (1, 0)))
+        return law
 
 
 def _varying(share: FloatArray, scatter: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -79,7 +79,7 @@ class TrainingJob(Model):
     job_length: SomeMinutes = Field(description="minutes that it takes without failures")
     warm_standbys: Servers = Field(0, description="further servers held ready")
     minimum_size: SomeServers | None = Field(
-        None, description="servers with which it goes on, slower, rather than stall"
+        None, description="servers with which it goes on, slower; repaired ones join at its next interruption"
     )
 
     @model_validator(mode="after")
@@ -153,7 +153,9 @@ class TrainingParameters(Settings):
     job_length: SomeMinutes = Field(256 * DAY, description="minutes that the job takes without failures")
     warm_standbys: Servers = Field(16, description="further servers held ready")
     minimum_size: SomeServers | None = Field(
-        None, description="servers with which the job goes on, slower, rather than stall; all when left out"
+        None,
+        description="servers with which the job goes on, slower (all when left out); "
+        "repaired ones join at its next interruption",
     )
     jobs: tuple[TrainingJob, ...] = Field(
         (), description="several jobs instead of the one above, the first comes first"
