@@ -206,7 +206,8 @@ class FamilyFit(FamilyEstimates, Result):
         Notes
         -----
         Escobar and Meeker (1999), with parameters from their posterior distribution under a flat prior in free
-        coordinates (logs of shape and scale).
+        coordinates (logs of shape and scale). Where lives entered late, it is flat in the log of the cumulative hazard
+        at the median age of failure instead of the scale, about which such lives say little.
 
         Examples
         --------
