@@ -348,7 +348,7 @@ class FamilyFit(FamilyEstimates, Result):
     @cached_property
     def tests(self) -> Goodness:
         """K-S, Cramer-von Mises and Anderson-Darling tests; see `goodness`."""
-        return self.goodness(n_resamples=self.n_resamples, rng=self.rng)
+        return self.goodness(rng=self.rng)
 
     @property
     def ks_p(self) -> FloatArray:
@@ -359,7 +359,7 @@ class FamilyFit(FamilyEstimates, Result):
         self,
         tests: tuple[str, ...] | str = DISTANCES,
         *,
-        n_resamples: int | str = "auto",
+        n_resamples: int | str | None = None,
         rng: Seed = 0,
         workers: int | None = None,
     ) -> Goodness:
@@ -373,11 +373,11 @@ class FamilyFit(FamilyEstimates, Result):
         ----------
         tests : tuple of str, or str
             Of ``ks``, ``cvm``, ``ad``, ``chi2``. The p-value of ``chi2`` always needs a bootstrap.
-        n_resamples : int or "auto"
-            Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as
-            either means no more than ten million durations to fit (a million for core distributions on durations that
-            are truncated, weighted or in progress at an unknown age, 20,000 for other distributions), else none. The
-            smallest p-value that R replicates can give is ``1 / (R + 1)``.
+        n_resamples : int or "auto", optional
+            Replicates, 0 for none; as `relfit.fit` was told when left out. "auto" is 199, and 1800 more for groups with
+            a p-value of 0.1 or less, as long as either means no more than ten million durations to fit (a million for
+            core distributions on durations that are truncated, weighted or in progress at an unknown age, 20,000 for
+            other distributions), else none. The smallest p-value that R replicates can give is ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
             For the bootstrap.
         workers : int, optional
@@ -400,7 +400,8 @@ class FamilyFit(FamilyEstimates, Result):
         >>> fits["weibull"].goodness(("ks", "ad")).p.round(3).tolist()
         [[0.206, 0.113]]
         """
-        return goodness_of(self, self._distances, tests, n_resamples, rng, workers)
+        wanted = self.n_resamples if n_resamples is None else n_resamples
+        return goodness_of(self, self._distances, tests, wanted, rng, workers)
 
     def take(self, positions: Sequence[int]) -> FamilyFit:
         """The fits of the groups at these positions."""
