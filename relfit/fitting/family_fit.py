@@ -34,6 +34,8 @@ from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
 
 _FEW = 20  # failures below which Wald intervals are too short
+UNSEEN = 0.05
+"""Share of lives below all ages seen from which a mean rests on the form of the distribution."""
 _MOST_LIVES = 100_000  # in a group, for a profile that is not asked for
 
 
@@ -282,15 +284,22 @@ class FamilyFit(FamilyEstimates, Result):
     def mean_limits(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.object_]]:
         """Bounds of the mean that hold for few failures too, and their kind: for the groups of a short table.
 
-        With fewer than 20 failures, and up to 100,000 durations, those of the profile likelihood, which take longer;
-        else `mean_low` and `mean_high`. The kind is None where there is no fit.
+        With fewer than 20 failures, or where lives entered late (`unseen`), and up to 100,000 durations, those of the
+        profile likelihood, which take longer; else `mean_low` and `mean_high`. The kind is None where there is no fit.
         """
         low, high, kind = self.mean_low.copy(), self.mean_high.copy(), self._quick_kind
-        few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
+        few = (self.lives.n_failures < _FEW) | (self.unseen >= UNSEEN)
+        few &= self.ok & (self.lives.sizes <= _MOST_LIVES)
         if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
             limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
             low[few], high[few], kind[few] = limits.low, limits.high, "profile"
         return low, high, kind
+
+    @property
+    def unseen(self) -> FloatArray:
+        """Share of lives that end, under the fit, below the smallest age at which any of the group entered."""
+        first = self.lives.first_entry
+        return np.where(first > 0.0, self.distribution.cdf(first), 0.0)
 
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)

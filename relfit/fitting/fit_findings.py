@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
+from relfit.fitting.family_fit import UNSEEN, FamilyFit
 from relfit.fitting.fits import Fits, comparable
 from relfit.fitting.status import MEANING
 from relfit.log.lifedata import LifeData
-
-if TYPE_CHECKING:
-    from relfit.fitting.family_fit import FamilyFit
-
 
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
@@ -127,7 +124,11 @@ def _mean(fit: FamilyFit) -> str:
     about = f"{percent(fit.level)} {kind} interval"
     limits = f" ({about} {number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
     limits = f" ({about} above {number(low)})" if np.isposinf(high) else limits
-    return f"mean {number(float(fit.mean[0]))} h{limits}"
+    share = float(fit.unseen[0])
+    seen = (
+        f"no age below {number(float(fit.lives.first_entry[0]))} h was seen, where it places {percent(share)} of lives"
+    )
+    return f"mean {number(float(fit.mean[0]))} h{limits}{f'; {seen}' if share >= UNSEEN else ''}"
 
 
 def _source(fit: FamilyFit) -> Any:
