@@ -412,7 +412,7 @@ def _kind(kinds: Collection[str]) -> str:
     """The kinds of the intervals in a table of fits; --interval has others."""
     if "Wald" not in kinds and "profile" not in kinds:
         return "exact intervals"
-    mixed = "Wald intervals, profile below 20 failures" if "profile" in kinds else "Wald intervals"
+    mixed = "Wald intervals, profile with few failures or late entry" if "profile" in kinds else "Wald intervals"
     said = mixed if "Wald" in kinds else "profile intervals"
     return f"{said}, exact of the exponential" if "exact" in kinds else said
 

@@ -264,24 +264,29 @@ def free_covariance(family: type[Family], free: FloatArray, covariance: FloatArr
 def drawn_parameters(
     fit: FamilyEstimates, rows: IntArray, n_draws: int, rng: np.random.Generator
 ) -> tuple[FloatArray, BoolArray]:
-    """Draws of the parameters of some groups, (draws, groups, k), by importance sampling under a prior flat in free
-    coordinates, and which groups have enough of them.
+    """Draws of the parameters of some groups, (draws, groups, k), by importance sampling, and which groups have enough.
+
+    The prior is flat in free coordinates, and for groups with lives that entered late in those of `_Spent`.
     """
     fitted, free, covariance = fit.free
     place = np.searchsorted(fitted, rows)
     centre, covariance = free[place], covariance[place]
     group, k = np.arange(rows.size), centre.shape[1]
     likelihood = LogLikelihood(fit.family, fit.lives.take(rows))
+    spent = _Spent.of(fit.family, likelihood.lives)
+    centre, covariance = spent.coordinates(centre, covariance)
     at_once = max(_VALUES // max(likelihood.lives.durations.size, 1), 1)
     usable = np.asarray(np.isfinite(covariance).all(axis=(1, 2)))
     for _ in range(_ROUNDS):  # each proposes from the mean and covariance of the round before
-        usable[usable] = np.linalg.eigvalsh(covariance[usable])[:, 0] > 0.0
+        values = np.linalg.eigvalsh(covariance[usable])
+        usable[usable] = values[:, 0] > 1e-12 * values[:, -1]
         root = np.zeros_like(covariance)
         root[usable] = _WIDER * np.linalg.cholesky(covariance[usable])
         moves = rng.standard_normal((n_draws, rows.size, k))
         moves /= np.sqrt(rng.chisquare(_FREEDOM, (n_draws, rows.size, 1)) / _FREEDOM)
         proposed = centre + np.einsum("gij,mgj->mgi", root, moves)
-        log = np.concatenate([likelihood(proposed[i : i + at_once]) for i in range(0, n_draws, at_once)])
+        free = spent.free(proposed)
+        log = np.concatenate([likelihood(free[i : i + at_once]) for i in range(0, n_draws, at_once)])
         log += 0.5 * (_FREEDOM + k) * np.log1p((moves**2).sum(axis=-1) / _FREEDOM)
         log[:, ~usable | ~np.isfinite(log.max(axis=0))] = 0.0
         weight = np.exp(log - log.max(axis=0))
@@ -293,4 +298,54 @@ def drawn_parameters(
     steps = (np.arange(n_draws)[:, None] + rng.random(rows.size)) / n_draws  # systematic resampling
     above = np.cumsum(weight, axis=0)
     order = np.stack([np.searchsorted(above[:, g], steps[:, g]) for g in group], axis=1)
-    return fit.family.from_free(proposed[np.minimum(order, n_draws - 1), group]), usable
+    return fit.family.from_free(free[np.minimum(order, n_draws - 1), group]), usable
+
+
+_SCALES = {"weibull": 1, "gamma": 1, "loglogistic": 1, "lognormal": 0}  # which free coordinate is the log of the scale
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """Free coordinates with the log of the cumulative hazard at the median age of failure in place of the log scale.
+
+    Lives that entered late say how often units of their ages fail, and little of earlier ages. Their scale runs away
+    with a shape towards zero, and a prior flat in its log would favour such shapes.
+    """
+
+    family: type[Family]
+    age: FloatArray  # NaN for groups that keep their coordinates
+
+    @classmethod
+    def of(cls, family: type[Family], lives: LifeData) -> _Spent:
+        failed = lives.observed
+        median = pd.Series(lives.durations[failed]).groupby(lives.group_codes()[failed]).median()
+        age = median.reindex(range(lives.n_groups)).to_numpy(dtype=np.float64)
+        return cls(family, np.where((lives.n_late > 0) & (family.name in _SCALES), age, np.nan))
+
+    def _log_hazard(self, free: FloatArray) -> FloatArray:
+        """Log of the cumulative hazard at the age, shape (..., groups, k) to (..., groups)."""
+        distribution = self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
+        return np.asarray(np.log(distribution.cumulative_hazard(self.age)))
+
+    def coordinates(self, free: FloatArray, covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """These coordinates, and their covariance, from free ones."""
+        late = np.isfinite(self.age)
+        if not late.any():
+            return free, covariance
+        scale, moves = _SCALES[self.family.name], 1e-5 * np.eye(free.shape[1])[:, None]
+        at, slope = free.copy(), np.tile(np.eye(free.shape[1]), (late.size, 1, 1))
+        at[late, scale] = self._log_hazard(free)[late]
+        slope[late, scale] = ((self._log_hazard(free + moves) - self._log_hazard(free - moves)) / 2e-5).T[late]
+        return at, slope @ covariance @ slope.transpose(0, 2, 1)
+
+    def free(self, at: FloatArray) -> FloatArray:
+        """Free coordinates of draws, shape (draws, groups, k)."""
+        late = np.isfinite(self.age)
+        if not late.any():
+            return at
+        scale, free = _SCALES[self.family.name], at.copy()
+        free[:, late, scale] = 0.0
+        with np.errstate(all="ignore"):
+            one = self.family.unchecked(*np.moveaxis(self.family.from_free(free), -1, 0))
+            free[..., late, scale] = np.log(self.age / one.inverse_cumulative_hazard(np.exp(at[..., scale])))[:, late]
+        return free

@@ -34,6 +34,8 @@ from relfit.fitting.profiles import border
 from relfit.log.lifedata import LifeData
 
 _FEW = 20  # failures below which Wald intervals are too short
+UNSEEN = 0.05
+"""Share of lives below all ages seen from which a mean rests on the form of the distribution."""
 _MOST_LIVES = 100_000  # in a group, for a profile that is not asked for
 
 
@@ -206,7 +208,8 @@ class FamilyFit(FamilyEstimates, Result):
         Notes
         -----
         Escobar and Meeker (1999), with parameters from their posterior distribution under a flat prior in free
-        coordinates (logs of shape and scale).
+        coordinates (logs of shape and scale). Where lives entered late, it is flat in the log of the cumulative hazard
+        at the median age of failure instead of the scale, about which such lives say little.
 
         Examples
         --------
@@ -281,15 +284,22 @@ class FamilyFit(FamilyEstimates, Result):
     def mean_limits(self) -> tuple[FloatArray, FloatArray, npt.NDArray[np.object_]]:
         """Bounds of the mean that hold for few failures too, and their kind: for the groups of a short table.
 
-        With fewer than 20 failures, and up to 100,000 durations, those of the profile likelihood, which take longer;
-        else `mean_low` and `mean_high`. The kind is None where there is no fit.
+        With fewer than 20 failures, or where lives entered late (`unseen`), and up to 100,000 durations, those of the
+        profile likelihood, which take longer; else `mean_low` and `mean_high`. The kind is None where there is no fit.
         """
         low, high, kind = self.mean_low.copy(), self.mean_high.copy(), self._quick_kind
-        few = self.ok & (self.lives.n_failures < _FEW) & (self.lives.sizes <= _MOST_LIVES)
+        few = (self.lives.n_failures < _FEW) | (self.unseen >= UNSEEN)
+        few &= self.ok & (self.lives.sizes <= _MOST_LIVES)
         if few.any() and not self._exact and self.method == MAXIMUM_LIKELIHOOD:
             limits = self.take(np.flatnonzero(few).tolist()).interval("mean")
             low[few], high[few], kind[few] = limits.low, limits.high, "profile"
         return low, high, kind
+
+    @property
+    def unseen(self) -> FloatArray:
+        """Share of lives that end, under the fit, below the smallest age at which any of the group entered."""
+        first = self.lives.first_entry
+        return np.where(first > 0.0, self.distribution.cdf(first), 0.0)
 
     def _quick(self, name: str) -> tuple[FloatArray, FloatArray]:
         quantity = quantity_named(name, self.family, None)
@@ -347,7 +357,7 @@ class FamilyFit(FamilyEstimates, Result):
     @cached_property
     def tests(self) -> Goodness:
         """K-S, Cramer-von Mises and Anderson-Darling tests; see `goodness`."""
-        return self.goodness(n_resamples=self.n_resamples, rng=self.rng)
+        return self.goodness(rng=self.rng)
 
     @property
     def ks_p(self) -> FloatArray:
@@ -358,7 +368,7 @@ class FamilyFit(FamilyEstimates, Result):
         self,
         tests: tuple[str, ...] | str = DISTANCES,
         *,
-        n_resamples: int | str = "auto",
+        n_resamples: int | str | None = None,
         rng: Seed = 0,
         workers: int | None = None,
     ) -> Goodness:
@@ -372,11 +382,11 @@ class FamilyFit(FamilyEstimates, Result):
         ----------
         tests : tuple of str, or str
             Of ``ks``, ``cvm``, ``ad``, ``chi2``. The p-value of ``chi2`` always needs a bootstrap.
-        n_resamples : int or "auto"
-            Replicates, 0 for none. "auto" is 199, and 1800 more for groups with a p-value of 0.1 or less, as long as
-            either means no more than ten million durations to fit (a million for core distributions on durations that
-            are truncated, weighted or in progress at an unknown age, 20,000 for other distributions), else none. The
-            smallest p-value that R replicates can give is ``1 / (R + 1)``.
+        n_resamples : int or "auto", optional
+            Replicates, 0 for none; as `relfit.fit` was told when left out. "auto" is 199, and 1800 more for groups with
+            a p-value of 0.1 or less, as long as either means no more than ten million durations to fit (a million for
+            core distributions on durations that are truncated, weighted or in progress at an unknown age, 20,000 for
+            other distributions), else none. The smallest p-value that R replicates can give is ``1 / (R + 1)``.
         rng : int or numpy.random.Generator, optional
             For the bootstrap.
         workers : int, optional
@@ -399,7 +409,8 @@ class FamilyFit(FamilyEstimates, Result):
         >>> fits["weibull"].goodness(("ks", "ad")).p.round(3).tolist()
         [[0.206, 0.113]]
         """
-        return goodness_of(self, self._distances, tests, n_resamples, rng, workers)
+        wanted = self.n_resamples if n_resamples is None else n_resamples
+        return goodness_of(self, self._distances, tests, wanted, rng, workers)
 
     def take(self, positions: Sequence[int]) -> FamilyFit:
         """The fits of the groups at these positions."""

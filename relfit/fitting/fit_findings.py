@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from relfit.base.text import count, number, p_value, percent
+from relfit.fitting.family_fit import UNSEEN, FamilyFit
 from relfit.fitting.fits import Fits, comparable
 from relfit.fitting.status import MEANING
-
-if TYPE_CHECKING:
-    from relfit.fitting.family_fit import FamilyFit
-
+from relfit.log.lifedata import LifeData
 
 _ALPHA = 0.05  # of the Anderson-Darling tests, whose p-values account for the fit
 _AS_GOOD = 2.0  # difference of AICc (Burnham and Anderson 2002)
@@ -75,15 +73,29 @@ def _of_one(fits: Fits) -> str:
     tested = f"Anderson-Darling {p_value(p, least)}"
     if p < _ALPHA:
         rejected = f"the {best} is {of}{as_good} and is rejected ({tested})"
+        rounded = _rounded(fits.lives)
         chances = {name: float(np.nan_to_num(_p(fits[name])[0])) for name in ok}
         near = max(chances, key=lambda name: chances[name])
         if chances[near] >= _ALPHA:
-            return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])})."
+            return f"T{rejected[1:]}; the {near} is not ({p_value(chances[near])}){rounded}."
         distances = {name: fits[name].tests.statistic[0, fits[name].tests.tests.index("ad")] for name in ok}
         near = min(ok, key=lambda name: float(np.nan_to_num(distances[name], nan=np.inf)))
         other = f"; by Anderson-Darling the {near} is the closest" if near != best else ""
-        return f"No distribution fits: {rejected}{other}."
+        return f"No distribution fits: {rejected}{other}{rounded}."
     return f"The {best} is {of}{as_good} and fits ({tested}): {_mean(fits[best])}."
+
+
+def _rounded(lives: LifeData) -> str:
+    """That many failure times tie, all multiples of one unit, and what to do; empty where they do not."""
+    times = lives.durations[lives.observed]
+    values = np.unique(times[times > 0.0])
+    if values.size < 2 or 2 * values.size > times.size:
+        return ""
+    unit = float(np.diff(values).min())
+    if not np.allclose(values / unit, np.rint(values / unit), rtol=0.0, atol=1e-6):
+        return ""
+    remedy = "fit them as intervals (rf.LifeData.from_intervals) and compare by AICc"
+    return f"; the times are multiples of {number(unit)} h with many ties, for which alone a test may reject: {remedy}"
 
 
 def _without_fit(fits: Fits) -> str:
@@ -117,7 +129,11 @@ def _mean(fit: FamilyFit) -> str:
     about = f"{percent(fit.level)} {kind} interval"
     limits = f" ({about} {number(low)}-{number(high)})" if np.isfinite([low, high]).all() else ""
     limits = f" ({about} above {number(low)})" if np.isposinf(high) else limits
-    return f"mean {number(float(fit.mean[0]))} h{limits}"
+    share = float(fit.unseen[0])
+    seen = (
+        f"no age below {number(float(fit.lives.first_entry[0]))} h was seen, where it places {percent(share)} of lives"
+    )
+    return f"mean {number(float(fit.mean[0]))} h{limits}{f'; {seen}' if share >= UNSEEN else ''}"
 
 
 def _source(fit: FamilyFit) -> Any:

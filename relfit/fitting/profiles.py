@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.arrays import IntArray
+from relfit.base.arrays import BoolArray, IntArray
 from relfit.base.numeric.newton import maximise, whitening
 from relfit.fitting.likelihood import LogLikelihood
 from relfit.log.lifedata import LifeData
@@ -25,6 +25,7 @@ Transformed = Callable[[FloatArray], FloatArray]  # free coordinates (trials, gr
 
 _SOLVING, _SEARCHING, _FOLLOWING = 25, 25, 80  # turns
 _FARTHEST = 300.0  # of the quantity from its estimate, on its unbounded scale (a log, mostly): no limit
+_OUTERMOST = 100.0  # of a free coordinate from its estimate, likewise
 _CLOSE = 1e-8  # of the root of the fall
 _ANGLES = 72
 
@@ -83,17 +84,17 @@ class _Held:
     def __call__(self, free: FloatArray) -> FloatArray:
         return self.objective(self.points(free))
 
-    def highest(self) -> tuple[FloatArray, FloatArray]:
-        """The profile at the value, NaN where the search failed, and where it is, shape (groups, k)."""
+    def highest(self) -> tuple[FloatArray, FloatArray, BoolArray]:
+        """The profile at the value, NaN where the search failed; where it is, (groups, k); and if that is a maximum."""
         others = np.take_along_axis(self.start, self.others, axis=1)
         if others.shape[1] == 0:
             points = self.points(others[None])
             value = self.objective(points)[0]
-            return np.where(np.isfinite(value), value, np.nan), points[0]
+            return np.where(np.isfinite(value), value, np.nan), points[0], np.isfinite(value)
         best = maximise(self, others, iterations=_SEARCHING)
         points = self.points(best.free[None])[0]
         usable = (best.converged | best.edge) & np.isfinite(points).all(axis=1)
-        return np.where(usable, best.value, np.nan), points
+        return np.where(usable, best.value, np.nan), points, best.converged
 
 
 def _straightest(quantity: Transformed, at: FloatArray) -> IntArray:
@@ -145,7 +146,7 @@ def limit_apart(
     It is followed from the maximum over the other coordinates where that of number `held` is as in `start`.
     """
     size = top.size
-    _, near = _Held(objective, lambda at: at[..., held], start[:, held], start, np.full(size, held)).highest()
+    _, near, _ = _Held(objective, lambda at: at[..., held], start[:, held], start, np.full(size, held)).highest()
     with np.errstate(all="ignore"):
         middle = quantity(near[None])[0]
     return _limit(objective, near, top, drop, quantity, middle, np.ones(size), np.zeros(near.shape))
@@ -168,6 +169,7 @@ def _limit(
     # inside: the farthest value known to be within; beyond: the nearest known not to be
     inside, fall_inside, near, heading = middle.copy(), np.full(top.size, -goal), centre.copy(), direction.copy()
     beyond, fall_beyond = np.full(top.size, np.inf), np.full(top.size, np.nan)
+    firm = np.ones(top.size, np.bool_)  # whether a maximum was found there
     trial = middle + goal * np.sqrt(2.0) * error
     out = np.full(top.size, np.nan)
     for turn in range(_FOLLOWING):
@@ -177,7 +179,7 @@ def _limit(
         solved = _straightest(quantity, near[active])
         part = _Held(objective.take(active), quantity, trial[active], start, solved)
         with np.errstate(all="ignore"):
-            value, points = part.highest()
+            value, points, settled = part.highest()
             fall = np.sqrt(np.maximum(top[active] - value, 0.0)) - goal
         lost, within = np.isnan(value), fall <= 0.0
         hit = active[np.abs(fall) < _CLOSE]
@@ -188,14 +190,19 @@ def _limit(
         heading[rows] = np.where(np.isfinite(pace), pace, 0.0)
         inside[rows], fall_inside[rows], near[rows] = trial[rows], fall[within], here
         rows = active[~lost & ~within]
-        beyond[rows], fall_beyond[rows] = trial[rows], fall[~lost & ~within]
-        out[active[within & (trial[active] - middle[active] > _FARTHEST)]] = np.inf
+        beyond[rows], fall_beyond[rows], firm[rows] = trial[rows], fall[~lost & ~within], settled[~lost & ~within]
+        with np.errstate(invalid="ignore"):
+            outermost = np.abs(points - centre[active]).max(axis=1) > _OUTERMOST
+        out[active[within & (outermost | (trial[active] - middle[active] > _FARTHEST))]] = np.inf
         gap = beyond[active] - inside[active]
+        # where the fall leaps, the search failed beyond: what it found there is forgotten
+        leapt = ~firm[active] & (gap < 1e-3 * error[active]) & (fall_inside[active] < -0.01 * goal)
+        beyond[active[leapt]], gap[leapt] = np.inf, np.inf
         shut = active[gap < 1e-9 * (1.0 + np.abs(inside[active]))]
         out[shut] = np.where(np.isnan(out[shut]), inside[shut], out[shut])
         with np.errstate(all="ignore"):
             share = -fall_inside[active] / (fall_beyond[active] - fall_inside[active])
-            share = np.where(np.isfinite(share) & (turn % 4 != 3), np.clip(share, 0.001, 0.999), 0.5)
+            share = np.where(np.isfinite(share) & (turn % 4 != 3) & firm[active], np.clip(share, 0.001, 0.999), 0.5)
             away = inside[active] - middle[active]
             # the root of the fall is close to linear in the distance
             further = np.clip(goal / (goal + fall_inside[active]), 1.01, 2.0) * away

@@ -313,6 +313,13 @@ class LifeData(Result, Ragged):
         """Durations in each group that entered after age zero (left truncation), shape (groups,)."""
         return self._count(None if self.entry is None else self.entry > 0.0)
 
+    @property
+    def first_entry(self) -> FloatArray:
+        """Smallest age in hours from which a duration of each group was under observation, shape (groups,)."""
+        first = np.full(self.n_groups, np.inf)
+        np.minimum.at(first, self.group_codes(), np.zeros(self.durations.size) if self.entry is None else self.entry)
+        return np.where(np.isfinite(first), first, 0.0)
+
     def from_age_known(self) -> LifeData:
         """The durations whose age is known: all but the stationary ones."""
         if self.stationary is None:

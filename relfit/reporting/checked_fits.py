@@ -23,9 +23,9 @@ def _as_fitted(fits: Fits) -> tuple[dict[str, float], float]:
     """P-values of all times that were fitted, and the smallest that all of these tests can show."""
     p, least = {}, 0.001
     for name in fits.families:
-        tested = fits[name].goodness(("ad",), rng=0)
+        tested = fits[name].goodness(("ad",), n_resamples="auto")
         if tested.source[0, 0] == "not computed":
-            tested = fits[name].goodness(("ad",), n_resamples=_RESAMPLES, rng=0)
+            tested = fits[name].goodness(("ad",), n_resamples=_RESAMPLES)
         p[name] = float(tested.p[0, 0])
         if tested.source[0, 0] == "bootstrap":
             least = max(least, 1.0 / (int(tested.n_resamples[0]) + 1.0))

@@ -169,6 +169,22 @@ def test_what_has_no_test_says_so():
     assert set(found.source.ravel()) == {"right-truncated"}
 
 
+def test_the_resamples_of_the_fit_are_those_of_its_tests():
+    lives = rf.LifeData.from_array([10.0, 40.0, 90.0, 160.0, 300.0], [True] * 4 + [False])
+    for asked in (0, 40):
+        fit = rf.fit(lives, "weibull", n_resamples=asked)["weibull"]
+        assert fit.goodness("ks").n_resamples.tolist() == fit.tests.n_resamples.tolist() == [asked]
+        assert fit.goodness("ks", n_resamples=25).n_resamples.tolist() == [25]
+
+
+@pytest.mark.parametrize(("step", "says"), [(24.0, "multiples of 24 h"), (0.001, "")])
+def test_times_in_whole_days_may_be_rejected_for_that_alone(step, says):
+    days = np.ceil(np.random.default_rng(3).exponential(120.0, (1, 200)) / step) * step
+    text = rf.fitting.finding(rf.fit(days, ["exponential", "weibull"]))
+    assert ("rejected" in text) == ("from_intervals" in text) == bool(says)
+    assert says in text
+
+
 def test_late_entry_is_tested_or_the_finding_says_why_not():
     rng = np.random.default_rng(5)
     entry = rng.exponential(300.0, 40)

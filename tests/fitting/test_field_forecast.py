@@ -36,6 +36,22 @@ def test_the_prediction_interval_covers_and_one_of_known_parameters_does_not(uni
     assert ((sure[0] <= truth[ok]) & (truth[ok] <= sure[1])).mean() < 0.85
 
 
+@pytest.mark.slow
+def test_it_covers_where_all_units_entered_late():
+    """Weibull lives of shape 1.5 given survival to ages of 500 to 1,500 hours, by inversion; watched for 100 hours."""
+    rng = np.random.default_rng(5)
+    entry = rng.uniform(500.0, 1500.0, (120, 200))
+    lives = 1000.0 * ((entry / 1000.0) ** 1.5 + rng.standard_exponential(entry.shape)) ** (1.0 / 1.5)
+    end = entry + 100.0
+    truth = ((lives > end) & (lives <= end + 300.0)).sum(axis=1)
+    fit = rf.fit(rf.LifeData.from_array(np.minimum(lives, end), lives <= end, entry=entry), "weibull")["weibull"]
+    ahead = fit.failures_ahead(300.0, n_draws=400)
+    ok = ahead.status == "ok"
+    assert ok.sum() == fit.ok.sum() > 110
+    assert ((ahead.low[ok, 0] <= truth[ok]) & (truth[ok] <= ahead.high[ok, 0])).mean() == pytest.approx(0.88, abs=0.07)
+    assert (truth[ok] <= ahead.stock[ok, 0]).mean() > 0.75
+
+
 def test_the_expected_number_is_the_sum_over_the_running_units():
     data, _ = lives_and_truth(1, 60, groups=2)
     fit = rf.fit(data, "weibull")["weibull"]

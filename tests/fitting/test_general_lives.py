@@ -277,3 +277,30 @@ def test_hazards_spent_begin_at_the_entry_of_those_that_entered_late() -> None:
     spent = spent_hazards(family_named("weibull"), np.array([[1.5, 100.0]]), lives)
     at, first, last = (stats.weibull_min.sf(x, 1.5, scale=100.0) for x in (times, entry, leave))
     np.testing.assert_allclose(np.exp(-spent), (at - last) / (first - last), rtol=1e-10)
+
+
+@pytest.mark.slow
+def test_late_lives_that_set_no_least_shape_say_so():
+    """As the shape falls to zero the hazard tends to c / t, whose likelihood is finite: the profile in closed form."""
+    rng = np.random.default_rng(7)
+    entry = rng.uniform(1000.0, 2000.0, (40, 150))
+    lives = 1000.0 * ((entry / 1000.0) ** 0.7 + rng.standard_exponential(entry.shape)) ** (1.0 / 0.7)
+    times, failed = np.minimum(lives, entry + 700.0), lives <= entry + 700.0
+
+    def profile(i, shape):
+        n, spent = failed[i].sum(), (times[i] ** shape - entry[i] ** shape).sum()
+        return n * np.log(n * shape / spent) - n + (shape - 1.0) * np.log(times[i][failed[i]]).sum()
+
+    fit = rf.fit(rf.LifeData.from_array(times, failed, entry=entry), "weibull")["weibull"]
+    found = fit.interval("shape")
+    counts = dict.fromkeys(("open_low", "ok"), 0)
+    for i in np.flatnonzero(fit.ok):
+        top, limit = profile(i, fit.shape[i]), stats.chi2.isf(0.05, 1)
+        status = "open_low" if 2.0 * (top - profile(i, 1e-7)) < limit else "ok"
+        counts[status] += 1
+        assert found.status[i] == status
+        ends = [found.high[i]] if status == "open_low" else [found.low[i], found.high[i]]
+        assert [2.0 * (top - profile(i, end)) for end in ends] == pytest.approx([limit] * len(ends), rel=1e-4)
+    assert min(counts.values()) > 3
+    mean = fit.interval("mean")
+    assert set(mean.status[fit.ok]) <= {"open_low", "ok"}

@@ -278,3 +278,20 @@ def test_the_interval_of_few_failures_is_that_of_the_profile():
     assert exact[2].tolist() == ["exact", "exact"]
     moments = rf.fit(lives.group("many"), "weibull", method="moments")["weibull"].mean_limits()
     assert moments[2].tolist() == ["Wald"]
+
+
+def test_a_mean_that_rests_on_ages_never_seen_says_so():
+    rng, entry = np.random.default_rng(4), np.linspace(1000.0, 2000.0, 80)
+    left = rng.exponential(1500.0, 80)
+    failed, spent = left <= 700.0, np.minimum(left, 700.0)
+    late = rf.LifeData.from_array(entry + spent, failed, entry=entry)
+    share = -np.expm1(-1000.0 * failed.sum() / spent.sum())
+    text = rf.fitting.finding(rf.fit(late, "exponential"))
+    assert text.endswith(f"; no age below 1,000 h was seen, where it places {100.0 * share:.0f} % of lives.")
+    fit = rf.fit(late, "weibull")["weibull"]
+    assert fit.lives.n_failures[0] >= 20
+    assert fit.mean_limits()[2].tolist() == ["profile"]
+    early = rf.LifeData.from_array(entry + spent - 990.0, failed, entry=entry - 990.0)
+    assert "no age" not in rf.fitting.finding(rf.fit(early, "exponential"))
+    assert rf.fit(early, "weibull")["weibull"].mean_limits()[2].tolist() == ["Wald"]
+    assert rf.LifeData.from_groups({"a": [5.0], "b": []}).first_entry.tolist() == [0.0, 0.0]
