@@ -52,6 +52,7 @@ def run(
     settings: Settings,
     json: opt.Json = False,
     now: str | None = opt.option("DATE", "Time of the round, in the time zone of the settings; now by default."),
+    remove_lost: bool = opt.flag("--remove-lost", "Remove records that their files no longer have."),
     quiet: bool = opt.flag("--quiet", "Print only if an alarm is new, records have disappeared, or something failed."),
 ) -> None:
     """Check a fleet once: one round of a watch.
@@ -62,7 +63,7 @@ def run(
     from relfit.live.watch_settings import read_watch_settings
 
     with ProgressSteps("fetching") as steps:
-        result = watch(read_watch_settings(settings), now, steps.say)
+        result = watch(read_watch_settings(settings), now, steps.say, remove_lost=remove_lost)
     if quiet and not (result.raised or result.failed or result.undone or result.gone):
         pass
     elif json:

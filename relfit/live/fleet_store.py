@@ -17,7 +17,6 @@ from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
 from relfit.live.store_schema import (
-    KEY,
     event_rows,
     merged_nodes,
     naive,
@@ -28,21 +27,9 @@ from relfit.live.store_schema import (
     prepare,
     utc_stamps,
 )
+from relfit.live.withdrawn_records import EVENT_KEY, KEPT, MANY, SAME, SAME_PLACE, SEVERAL, withdraw
 from relfit.log.failurelog import FailureLog
 
-_KEY = ", ".join(f"e.{name}" for name in KEY)
-_SAME = " AND ".join(f"e.{name} = i.{name}" for name in KEY)
-_SAME_UNIT = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "cause")
-_ELSEWHERE = " AND ".join(f"e.{name} = i.{name}" for name in KEY if name != "system") + " AND e.system <> i.system"
-_CHANGED = (  # a new record of the same node and end, or of the same line
-    "e.inside AND NOT e.twin AND EXISTS (SELECT 1 FROM incoming i WHERE i.system = e.system AND i.node = e.node AND "
-    "i.scope = e.scope AND (i.ended = e.ended OR i.line = e.line) AND NOT EXISTS (SELECT 1 FROM events v WHERE "
-    f"{' AND '.join(f'v.{name} = i.{name}' for name in KEY)}))"
-)
-_MANY, _SEVERAL = "*", "+"
-"""Place of a record of several sources, and of several documents of one (or before one that no longer has it)."""
-_SAME_PLACE = f"e.place IN (i.place, '{_SEVERAL}' || i.place) AND e.place <> '{_SEVERAL}'"
-_CORRECTED = 0.2  # share of a document's records that its next version may lack; beyond it, it is another log
 _NAMED = 8  # nodes that left
 _VALUES = ("ended", "detail", "more", "start_cut", "line", "source", "place")
 _FORECAST = ("made", "system", "horizon_hours", "mean", "lower", "upper", "level", "happened", "score")
@@ -112,7 +99,8 @@ class FleetStore:
         with self._database.transaction():
             if before is not None:
                 read = dict(pieces)
-                self._take_back(source, [each for each in pieces_of(source, before) if not failure or each[0] in read])
+                former = [each for each in pieces_of(source, before) if not failure or each[0] in read]
+                gone += self._take_back(source, former, exact=bool(before.documents))
             for part in parts_of(pieces):
                 gone += self._add_events(source, part, exact=bool(fetched.documents))
             if fetched.listed:  # a store of 0.4 has the end of a document there
@@ -154,11 +142,11 @@ class FleetStore:
 
     def _add_events(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> list[Gone]:
         database = self._database
-        database.load("incoming", event_rows(source, pieces, many=_SEVERAL), "events")
-        gone = [self._withdraw(source, place, log) for place, log in pieces if exact]
+        database.load("incoming", event_rows(source, pieces, many=SEVERAL), "events")
+        gone = [withdraw(database, source, place, log) for place, log in pieces if exact]
         # a record in one document is as that one says; of several documents, the latest end is kept
-        own = f"{_SAME_PLACE} AND {str(exact).upper()}"
-        one_source = f"e.source = i.source AND e.place <> '{_MANY}'"
+        own = f"{SAME_PLACE} AND {str(exact).upper()}"
+        one_source = f"e.source = i.source AND e.place <> '{MANY}'"
         choices = {
             "ended": f"CASE WHEN {own} THEN i.ended ELSE greatest(e.ended, i.ended) END",
             "detail": f"CASE WHEN {own} THEN i.detail ELSE greatest(e.detail, i.detail) END",
@@ -166,26 +154,29 @@ class FleetStore:
             "start_cut": "e.start_cut AND i.start_cut",
             "line": f"CASE WHEN {own} THEN i.line ELSE least(e.line, i.line) END",
             "source": "least(e.source, i.source)",
-            "place": f"CASE WHEN {_SAME_PLACE} THEN i.place WHEN {one_source} THEN '{_SEVERAL}' ELSE '{_MANY}' END",
+            "place": f"CASE WHEN {SAME_PLACE} THEN i.place WHEN {one_source} THEN '{SEVERAL}' ELSE '{MANY}' END",
         }
         chosen = ", ".join(f"{rule} AS {name}" for name, rule in choices.items())
-        database.keep("changed", f"SELECT {_KEY}, {chosen} FROM events e JOIN incoming i ON {_SAME}")
+        database.keep("changed", f"SELECT {EVENT_KEY}, {chosen} FROM events e JOIN incoming i ON {SAME}")
         news = ", ".join(f"{name} = i.{name}" for name in _VALUES)
         differs = " OR ".join(f"e.{name} IS DISTINCT FROM i.{name}" for name in _VALUES)
-        database.execute(f"UPDATE events AS e SET {news} FROM changed i WHERE {_SAME} AND ({differs})")
+        database.execute(f"UPDATE events AS e SET {news} FROM changed i WHERE {SAME} AND ({differs})")
         database.execute(
-            f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {_SAME})"
+            f"INSERT INTO events SELECT i.* FROM incoming i WHERE NOT EXISTS (SELECT 1 FROM events e WHERE {SAME})"
         )
         self._join_continued()
         return [each for each in gone if each is not None]
 
-    def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]]) -> None:
-        """Remove records that only this source gave, nodes without other records, and times that it alone observed."""
-        database = self._database
+    def _take_back(self, source: str, pieces: Sequence[tuple[str, FailureLog]], *, exact: bool) -> list[Gone]:
+        """Remove records that only this source gave, nodes without other records, and times that it alone observed.
+        What documents have lost goes as if the settings had not changed.
+        """
+        database, gone = self._database, list[Gone | None]()
         for part in parts_of(pieces):
-            database.load("incoming", event_rows(source, part, many=_SEVERAL), "events")
-            own = f"e.place <> '{_MANY}' AND (e.source = i.source OR {_SAME_PLACE})"
-            database.execute(f"DELETE FROM events AS e USING incoming i WHERE {_SAME} AND {own}")
+            database.load("incoming", event_rows(source, part, many=SEVERAL), "events")
+            gone += [withdraw(database, source, place, log, former=True) for place, log in part if exact]
+            own = f"e.place <> '{MANY}' AND (e.source = i.source OR {SAME_PLACE})"
+            database.execute(f"DELETE FROM events AS e USING incoming i WHERE {SAME} AND {own}")
             database.load("incoming", node_rows(source, part), "nodes")
             database.execute(
                 "DELETE FROM nodes AS e USING incoming i WHERE e.source = i.source AND e.system = i.system AND "
@@ -196,42 +187,21 @@ class FleetStore:
                     "DELETE FROM documents WHERE source = ? AND place = ? AND first_seen >= ? AND last_seen <= ?",
                     (source, place, naive(log.window.start), naive(log.window.end)),
                 )
+        return [each for each in gone if each is not None]
 
-    def _withdraw(self, source: str, place: str, log: FailureLog) -> Gone | None:
-        """Remove records that a document no longer has within the time it covers; earlier ones were rotated away."""
-        database = self._database
-        if log.events.empty or not database.rows(
-            "SELECT 1 FROM documents WHERE source = ? AND place = ?", (source, place)
-        ):
-            return None
-        span = (naive(log.events["start"].min()), naive(log.events["start"].max()), place)
-        again = {"twin": _SAME_UNIT, "elsewhere": _ELSEWHERE}
-        flags = (f"EXISTS (SELECT 1 FROM incoming i WHERE {same}) AS {name}" for name, same in again.items())
-        database.keep(
-            "vanished",
-            f"SELECT {_KEY}, e.ended, e.line, {', '.join(flags)}, e.began BETWEEN ? AND ? AS inside FROM events e "
-            f"WHERE e.place = ? AND NOT EXISTS (SELECT 1 FROM incoming i WHERE {_SAME})",
-            span,
-        )
-        which = ("inside", "inside AND twin", "began > ? AND NOT twin", "elsewhere")
-        numbers = ", ".join(f"count(CASE WHEN {each} THEN 1 END)" for each in which)
-        number, twins, later, elsewhere = database.rows(f"SELECT {numbers} FROM vanished", span[1:2])[0]
-        given = database.rows("SELECT count(*) FROM events WHERE began BETWEEN ? AND ? AND place = ?", span)[0][0]
-        few = number - twins <= max(1, _CORRECTED * given) and number < given
-        if not few and 2 * elsewhere > number:
-            what = f"{elsewhere:,} records of {place} came again with another system, and were not stored"
-            raise DataError(what, remedy="correct the file, or the column of the system in the settings")
-        removing = "" if few else " AND i.twin"
-        database.execute(f"DELETE FROM events AS e USING vanished i WHERE {_SAME} AND i.inside{removing}")
-        database.execute(f"UPDATE events AS e SET place = '{_SEVERAL}' || e.place FROM vanished i WHERE {_SAME}")
-        removed, stored = (number - twins, later) if few else (0, number - twins + later)
-        changed = 0 if not removed else database.rows(f"SELECT count(*) FROM vanished e WHERE {_CHANGED}")[0][0]
-        texts = [f"{count(changed, 'record was', 'records were')} changed in {place}"] if changed else []
-        removed -= changed
-        if removed or stored:
-            gone = count(removed + stored, "record is", "records are")
-            texts.append(f"{gone} gone from {place}: {removed:,} removed from the store, {stored:,} stay in it")
-        return ("; ".join(texts), stored > 0, removed) if texts else None
+    def lost(self) -> list[tuple[str, int]]:
+        """Documents that lack records which they had, but were not rotated away, and how many stay in the store."""
+        name = f"substr(place, {len(KEPT) + 1})"
+        marked = f"left(place, 1) = '{KEPT}' GROUP BY place ORDER BY place"
+        return [
+            (str(each), int(n))
+            for each, n in self._database.rows(f"SELECT {name}, count(*) FROM events WHERE {marked}")
+        ]
+
+    def remove_lost(self) -> None:
+        """Remove these records."""
+        with self._database.transaction():
+            self._database.execute(f"DELETE FROM events WHERE left(place, 1) = '{KEPT}'")
 
     def _join_continued(self) -> None:
         """Join an outage in progress when its source began to the one whose start another source recorded."""

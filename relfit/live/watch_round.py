@@ -13,7 +13,7 @@ import pandas as pd
 
 from relfit.base.errors import ArgumentError, DataError, ReadError, RelfitError
 from relfit.base.settings_advice import in_settings
-from relfit.base.text import duration, on_one_line
+from relfit.base.text import count, duration, on_one_line
 from relfit.base.units import instant
 from relfit.base.writing import complete
 from relfit.fleet.calibration.files import write_parameters
@@ -33,6 +33,7 @@ Progress = Callable[[str, float], None]
 _AGAIN = "its settings changed: it was read again, and records that it no longer gives for that time were removed"
 _UNREAD = "its settings changed: it was read again; records stay stored where the former settings cannot read it"
 _NODES = "alarms of single nodes need the number of nodes: give nodes = NUMBER, or a list of them"
+_STAY, _DONE = "but stored (relfit watch run --remove-lost removes such)", "removed from the store"
 _SKEW = pd.Timedelta("1h")  # clocks may differ by this
 _NOT_TOLD_AGAIN = ("at", "down", "held")  # of a cursor: nodes down at the last reading, tables that had rows
 SHARE = 0.1
@@ -41,12 +42,19 @@ _HOUR = pd.Timedelta("1h")
 _FAILING = 48.0  # hours
 
 
-def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progress: Progress | None = None) -> Round:
+def watch(
+    settings: WatchSettings,
+    now: pd.Timestamp | str | None = None,
+    progress: Progress | None = None,
+    *,
+    remove_lost: bool = False,
+) -> Round:
     """One round: fetch all sources, store new records, raise alarms, forecast, write the outputs.
 
     A source that fails is reported, and the round continues; stored records stay, whenever it is killed. Records after
     `now`, in the time zone of the settings if it has none, are stored, but not used. `progress` is called with the
-    current step and the share of the round done. A `RelfitError` when the store cannot be opened, or `now` is no time.
+    current step and the share of the round done. `remove_lost` removes the records that stay stored though their files
+    no longer have them. A `RelfitError` when the store cannot be opened, or `now` is no time.
     """
     made = instant(pd.Timestamp.now(tz="UTC") if now is None else now, settings.timezone).tz_convert(settings.timezone)
     say = progress or (lambda what, share: None)
@@ -58,6 +66,12 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             rows.append(_fetched(store, source, settings, made))
         sources = pd.DataFrame([row[:-1] for row in rows], columns=["source", "new", "failure", "notes"])
         gone = [each for row in rows for each in row[-1]]
+        stay = tuple(
+            f"no longer in {place}, {_DONE if remove_lost else _STAY}: {count(n, 'record')}"
+            for place, n in store.lost()
+        )
+        if remove_lost:
+            store.remove_lost()
         before = store.open_alarms()
         say("looking for changes", 0.6)
         alarms: list[Alarm] | None = None
@@ -84,6 +98,7 @@ def watch(settings: WatchSettings, now: pd.Timestamp | str | None = None, progre
             study = Study(log)
             forecasts, alarms, wrong = _asked(store, study, settings)
             problems += tuple(wrong)
+        problems += stay
         problems += tuple(each[0] for each in gone)
         undone += tuple(text for text, stored, _ in gone if stored)
         looked = alarms is not None or not store.size

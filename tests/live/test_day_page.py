@@ -95,9 +95,9 @@ def test_past_forecasts_are_listed_with_their_days() -> None:
         {"made": at(24), "system": "s", "horizon_hours": 168.0, "mean": 5.0, "lower": 2.0, "upper": 8.0, "happened": 9},
     ]
     tables = forecasts_so_far(pd.DataFrame(rows).assign(level=0.9), 5)[1]
-    assert tables["All of them"][["Days", "Inside", "Mean miss"]].to_numpy().tolist() == [
-        ["1", "100 %", "50 %"],
-        ["7", "0 %", "80 %"],
+    assert tables["All of them"][["Days", "Inside", "Mean error"]].to_numpy().tolist() == [
+        ["1", "100 %", "33 %"],  # of the count: 1 of 3
+        ["7", "0 %", "44 %"],  # 4 of 9
     ]
     assert list(tables["The last"])[3:5] == ["Incidents forecast", "Incidents seen"]
     assert tables["The last"].to_numpy().tolist() == [

@@ -198,6 +198,16 @@ def test_when_all_of_a_system_is_up_no_rack_is_blamed() -> None:
     assert not [each for each in alarms if each.subject.startswith("rack")]
 
 
+def test_before_there_was_a_second_batch_none_is_blamed() -> None:
+    """All 100 nodes fail six times as often for ten days; another hundred is installed 250 days later."""
+    old = [{"node": f"n{i:03d}", "entered_known": True} for i in range(100)]
+    new = [{"node": f"x{i:03d}", "entered": 660 * DAY, "entered_known": True} for i in range(100)]
+    rate = np.where(np.abs(np.arange(800) - 405) <= 5, 6.0, 1.0)
+    past = alarm_history(fleet(7, days=800, mean=4.0, rate=rate, people=old + new))
+    before = {each.alarm.subject for each in past if each.alarm.kind == "rate" and each.alarm.raised < at(660 * DAY)}
+    assert before == {"system s"}
+
+
 @pytest.mark.parametrize("attribute", ["model", None])
 def test_a_bad_batch_is_found_with_an_attribute_or_without(attribute: str | None) -> None:
     old = [{"node": f"n{i:03d}", "rack": f"r{i // 10}"} for i in range(100)]

@@ -161,10 +161,10 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
     inside = known["happened"].between(known["lower"], known["upper"])
     rows = []
     for hours, part in known.assign(inside=inside).groupby("horizon_hours"):
-        error = (part["happened"] - part["mean"]).abs().mean() / max(part["mean"].mean(), 1e-9)
-        shares = percent(part["inside"].mean()), percent(part["level"].mean()), percent(error)
+        error, seen = (part["happened"] - part["mean"]).abs().mean(), part["happened"].mean()
+        shares = percent(part["inside"].mean()), percent(part["level"].mean()), percent(error / seen) if seen else "-"
         rows.append((number(float(str(hours)) / 24.0), len(part), *shares))
-    every = pd.DataFrame(rows, columns=["Days", "Forecasts", "Inside", "Should be", "Mean miss"])
+    every = pd.DataFrame(rows, columns=["Days", "Forecasts", "Inside", "Should be", "Mean error"])
     latest = known.sort_values("made", kind="stable").tail(last)[::-1]
     each = pd.DataFrame(
         {
@@ -178,6 +178,6 @@ def forecasts_so_far(forecasts: pd.DataFrame, last: int, zone: str = "UTC") -> t
     )
     sentence = (
         f"Of {count(len(known), 'forecast')} whose time is over, {percent(inside.mean())} were inside the interval; "
-        f"{percent(known['level'].mean())} should."
+        f"{percent(known['level'].mean())} should. The mean error is a share of the mean count that came."
     )
     return sentence, {"All of them": every, "The last": each}

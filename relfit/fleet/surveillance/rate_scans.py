@@ -79,7 +79,8 @@ def scan_rates(
     """Scan counts and exposure, shape (streams, days), for rates that rose, or fell (`down`).
 
     `prior` predicts a stream with a short past, by default its own alone; `rest` is that of the system of each stream.
-    No p-value is below `of_share` times that of the stream's share of the incidents of its system.
+    No p-value is below `of_share` times that of the stream's share of the incidents of its system. A window without a
+    rest is not looked at.
     """
     own = _Past.of(counts, exposure)
     scatter = _scatter(own)
@@ -99,12 +100,14 @@ def scan_rates(
             typical = (theirs + 0.5) / np.maximum(their_units, 1e-9)
             shape = past + _ALIKE
             rate = shape / (past_units + _ALIKE / typical)
-        mean, p_share = rate * units, np.zeros(seen.shape)
+        mean, p_share, usable = rate * units, np.zeros(seen.shape), units > 0.0
         if others is not None and of_others is not None:
-            p_share = _tail_of_share(seen, mean, shape, others.window(t, window, rows))
+            remaining = others.window(t, window, rows)
+            usable &= remaining[1] > 0.0  # else the part was all of its system then
+            p_share = _tail_of_share(seen, mean, shape, remaining)
             mean = mean * np.maximum.reduce([_excuse(others, *each, t, window, rows) for each in of_others.items()])
         variance = 1.0 / shape + _over(scatter, t - window, window, rows)
-        usable = (units > 0.0) & (seen_since[rows, t - window] >= LEAST_REFERENCE)
+        usable &= seen_since[rows, t - window] >= LEAST_REFERENCE
         usable &= (past_units > 0.0) | (before is not None)
         mean = np.where(usable, mean, 0.0)
         return np.maximum(_tail(seen, mean, variance, usable, down), of_share * p_share), seen, mean
