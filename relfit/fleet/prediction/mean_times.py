@@ -21,6 +21,7 @@ _ABOVE = 10.0  # added to logarithms less their mean: levels are above zero
 _LEAST = 1e-3  # of the mean: shorter durations, and those of no length, count as so long in logarithms
 _SCATTER = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a duration relative to that in all of the past
 _SCORED, _BACK = 5, 0.2  # days between two scored predictions; share of the weights that returns in a horizon
+_UNKNOWN = 0.3  # variance of a level, relative to that of one step, at most
 _RATIO = 160.0  # half-life in days of the ratio of hours to predictions by logarithms
 _BEGIN = 20  # steps before the first prediction
 
@@ -57,7 +58,7 @@ def mean_time_ahead(
 
     def moments(at: IntArray, ahead: float, durations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Logarithm of the mean over some steps from origins on, and the variance of that of an outcome and of it."""
-        unknown = (uncertain[:, at] + wander[:, None] * ahead / 3.0)[row] / each_step
+        unknown = np.minimum(uncertain[:, at] + wander[:, None] * ahead / 3.0, _UNKNOWN)[row] / each_step
         variances = (np.log1p(of_one[:, None] * part) for part in (unknown + 1.0 / durations, unknown))
         return level[:, at][row], *variances
 
