@@ -173,8 +173,8 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     problems = (run.problems + scores.problems).items()
     notes = tuple(f"{text} ({count(times, 'time')})" if times > 1 else text for text, times in problems)
     between = float(np.diff(origins).min()) / DAY
-    window, group = log.window, scores.group_name
-    return Backtest(table.reset_index(drop=True), level, service, between, window.start, window.end, notes, rng, group)
+    about = (between, log.window.start, log.window.end, notes, rng, scores.group_name, fast)
+    return Backtest(table.reset_index(drop=True), level, service, *about)
 
 
 def _days(name: str, value: object) -> list[float]:

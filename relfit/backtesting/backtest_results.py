@@ -71,6 +71,8 @@ class Backtest(Result):
         Seed of the resampled blocks.
     group : str
         Attribute of the nodes whose values the rows of ``rack`` are.
+    fast : bool
+        Whether jobs were predicted from daily shares of the past, without a model of the fleet.
     """
 
     table: pd.DataFrame
@@ -82,6 +84,7 @@ class Backtest(Result):
     notes: tuple[str, ...]
     seed: int
     group: str = "rack"
+    fast: bool = False
 
     _not_in_json: ClassVar[tuple[str, ...]] = ("table",)
 
@@ -229,7 +232,7 @@ class Backtest(Result):
                 elif (rows["held"] < self.level - _FAR_BELOW[0]).any():
                     verdict += ", but few intervals covered the outcome, which may be chance"
                 elif not sure:
-                    verdict = "predictions agree with the log"
+                    verdict = f"{'daily shares' if self.fast else 'predictions'} agree with the log"
             elif far["bias_low"] < 0.0 < far["bias_high"]:
                 verdict = "may be chance"
             else:
@@ -311,8 +314,18 @@ class Backtest(Result):
                     else f"predictions of jobs of {count(int(row['size']), 'node')}"
                 )
                 few = f" Only {count(int(row['windows']), 'window')}." if row["windows"] < _FEW else ""
-                text = f"Past {what} were {words.against_counting(row)}. {self._intervals_held(row)}{few}"
-                marks.append((grade, text))
+                scored, held_so = f"Past {what} were {words.against_counting(row)}.", self._intervals_held(row)
+                texts = [scored, held_so]
+                if grade:  # only what lowers it
+                    missed = narrow if grade == 2 else wide or held < self.level - _FAR_BELOW[0]
+                    worse = ratio > 1.15 and surely if grade == 2 else ratio > 1.0
+                    chance = ", which may be chance" if not (wide or self._too_narrow(row)) else ""
+                    said = (
+                        f"The {percent(self.level)} intervals of past {what} covered too {'many' if wide else 'few'} "
+                    )
+                    said += f"outcomes: {percent(held)}{chance}."
+                    texts = [*([said] if missed else []), *([scored] if worse and close >= _CLOSE else [])]
+                marks.append((grade, " ".join(texts or [scored, held_so]) + few))
         return marks
 
     @property

@@ -316,8 +316,8 @@ def _incidents_of(records: Coming, joint: float) -> Coming:
         return records
     return Coming(
         records.expected * joint,
-        np.ceil(joint * records.drawn - _ROUNDING),
-        lambda p: float(np.ceil(joint * records.quantile(p) - _ROUNDING)),
+        np.ceil(joint * records.drawn - _ROUNDING) + 0.0,  # never -0
+        lambda p: float(np.ceil(joint * records.quantile(p) - _ROUNDING)) + 0.0,
     )
 
 

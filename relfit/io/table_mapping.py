@@ -27,12 +27,12 @@ COMMON_NAMES: dict[str, tuple[str, ...]] = {
         *("start", "started", "start_time", "begin", "failed_at", "failure_time", "down_at", "down_since"),
         *("outage_start", "time", "timestamp", "date", "down", "opened", "opened_at", "open", "created", "created_at"),
         *("reported", "reported_at", "detected", "detected_at", "failed_on", "failure_date", "fail_date"),
-        *("date_failed", "date_of_failure", "died_at", "died_on", "death_date"),
+        *("date_failed", "date_of_failure", "died_at", "died_on", "death_date", "went_down", "went_down_at"),
     ),
     "end": (
         *("end", "ended", "end_time", "fixed", "repaired", "repaired_at", "up_at", "up_again", "outage_end"),
         *("recovered", "up", "restored", "restored_at", "resolved", "resolved_at", "closed", "closed_at"),
-        *("back_in_service", "back_in_service_at"),
+        *("back_in_service", "back_in_service_at", "back_up", "back_up_at"),
     ),
     "duration": ("duration", "downtime", "down_time", "ttr", "ttf", "life", "lifetime", "hours"),
     "system": ("system", "cluster", "machine_name", "site"),
@@ -48,7 +48,7 @@ SINGLE_NAMES = tuple(name for names in COMMON_NAMES.values() for name in names)
 
 _AMBIGUOUS = {
     *("down", "opened", "opened_at", "open", "created", "created_at", "reported", "reported_at"),
-    *("detected", "detected_at", "back_in_service", "back_in_service_at"),
+    *("detected", "detected_at", "back_in_service", "back_in_service_at", "back_up", "went_down"),
     *("up", "restored", "restored_at", "resolved", "resolved_at", "closed", "closed_at"),
 }
 """Names of times that may also be those of states, flags or numbers: the values decide."""

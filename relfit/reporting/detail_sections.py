@@ -142,11 +142,11 @@ def jobs(m: ReportData) -> Section | str:
         note="From what was known at each date.",
     )
     draw = partial(plotting.backtest, tested, part="jobs")
-    figure = Figure("backtest-jobs", "Jobs of the past: predicted and counted", draw)
+    figure = Figure("backtest-jobs", "Past jobs: predicted and counted", draw)
     refuted = tested.refuted("jobs")
     past_said = tested.sentences("jobs")[0]
     if refuted:
-        verdict, past_said = f"The log's own past refutes these numbers: {refuted}.", verdict
+        verdict, past_said = f"The log's own past refutes such numbers from daily shares: {refuted}.", verdict
     terms = (("How it was tested", _TESTED_BY),)
     return Section("jobs", "Jobs", verdict, (*uneven, past_said), (figure,), (table,), terms, (cells,))
 

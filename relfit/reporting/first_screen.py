@@ -18,7 +18,7 @@ from relfit.log.hints_of_rows import planned_hint
 from relfit.log.tables import POPULATION_COLUMNS
 from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.components import Card, Figure, FirstScreen, Point, Small
-from relfit.reporting.report_data import ReportData
+from relfit.reporting.report_data import LATELY, ReportData
 
 _WEEK = 168.0  # hours
 _NAMED = 3
@@ -74,6 +74,11 @@ def shown_availability(share: float) -> str:
     return percent(share, 1 if share < 0.99 else None)
 
 
+def _alike(low: float, high: float) -> int:
+    """Decimals in percent for a share and its limits: the fewest that tell these apart, three at most."""
+    return next((digits for digits in range(3) if percent(low, digits) != percent(high, digits)), 3)
+
+
 def _limited(value: Duration, level: float) -> str:
     if value.low is None or value.high is None or value.value is None:
         return ""
@@ -107,9 +112,17 @@ def _sentence(m: ReportData) -> str:
     before += earlier if np.isfinite(hours) else ""
     if np.isfinite(hours):
         before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
-    limits_of_week = f"({number(low)}-{number(high)} over the next 90 days)"
-    as_of = f"As of {m.log.window.end:%Y-%m-%d}, the {what} has {number(week)} incidents a week"
-    return f"{as_of} {limits_of_week}{each}{before}."
+    has = f"has {number(week)} incidents a week (next 90 days' mean: {number(low)}-{number(high)})"
+    if _refuted(m, "forecasts"):  # then what was counted
+        has = f"had {_counted_lately(m)}"
+    return f"As of {m.log.window.end:%Y-%m-%d}, the {what} {has}{each}{before}."
+
+
+def _counted_lately(m: ReportData) -> str:
+    """Incidents a week of the last 90 days, or of a shorter period."""
+    window = m.lately.window
+    number_of = int((m.incidents.needed.table["start"] >= window.start).sum())
+    return f"{number(_WEEK * number_of / window.hours)} incidents a week in the last {duration(window.hours)}"
 
 
 def _earlier(m: ReportData) -> str:
@@ -146,7 +159,7 @@ def _cards(m: ReportData) -> list[Card]:
         hours = float(up.node_hours.sum())
         low, high = (float(x[0]) for x in (up.low, up.high)) if len(up.low) == 1 else (np.nan, np.nan)
         parts = [
-            f"{name} {number(100.0 * value / hours, 2)} points"
+            f"{name} {number(100.0 * value / hours, 2)} %"
             for name, value in (("whole system", lost["system"]), (_others(m), lost["other"]))
             if value > 0.0
         ]
@@ -157,21 +170,23 @@ def _cards(m: ReportData) -> list[Card]:
         unseen = m.model.result is not None and m.model.result.question is not None
         of = "of the nodes that failed" if unseen else "of a node"
         days = "" if m.lately is m.part else ", last 90 days"
-        cards.append(Card(f"Availability {of}{days}", text, between + ("lost: " if parts else "") + ", ".join(parts)))
+        cards.append(Card(f"Availability {of}{days}", text, between + ("down: " if parts else "") + ", ".join(parts)))
     own, back = mtbf.node, mttr.node
     if own is not None and own.value is not None and m.part.n_nodes > 1:
         repaired = "" if back is None or back.value is None else f" · back in {duration(back.value)}"
         often = f"every {duration(own.value)}"
-        cards.append(Card("A node fails on its own, now", often, _limited(own, m.level) + repaired))
+        detail = _limited(own, m.level) + repaired
+        cards.append(Card("A node fails on its own, now", often, detail, _refuted(m, "forecasts")))
     elif back is not None and back.value is not None:
         cards.append(Card("Repaired in, now", duration(back.value), _limited(back, m.level)))
     model = m.model.result
     if model is not None and not m.few and model.question is None and not m.units_leave:
         low, value, high = (float(x[1]) for x in (m.job.low, m.job.estimate, m.job.high))
         where = "on consecutive nodes" if m.job_size > 1 else "while it is up"
-        detail = f"{interval_ends(percent(low), percent(high))} of starts in the next 90 days, {where}"
+        ends = _alike(low, high)
+        detail = f"{interval_ends(percent(low, ends), percent(high, ends))} of starts in the next 90 days, {where}"
         title = f"{count(m.job_size, 'node')} for 24 h, uninterrupted"
-        cards.append(Card(title, percent(value), detail, _refuted(m, "jobs")))
+        cards.append(Card(title, percent(value, ends), detail, _refuted(m, "jobs")))
     return cards
 
 
@@ -321,6 +336,9 @@ def _limits(m: ReportData) -> list[Point]:
     planned = planned_hint(m.part)
     if planned:
         points.append(Point(f"{planned}.", "data", "data"))
+    if m.failures and not m.log.window.end_known:
+        text = "Observation is taken to end with the last record: if it went on without one, rates now are lower."
+        points.append(Point(text, "data", "data"))
     unknown = int(m.part.events["end"].isna().sum())
     hint = hint_of_lives(m.log, "all")
     if hint:
@@ -366,9 +384,12 @@ def many_rejected(m: ReportData) -> list[Point]:
 
 
 def _systems_sentence(m: ReportData) -> str:
-    total, names = m.by_system, m.model.needed.places.systems
-    most = int(total.argmax())
-    own = f"system {names[most]} had {percent(total[most] / total.sum())} of them"
+    total, names, table = m.by_system, m.model.needed.places.systems, m.incidents.needed.table
+    lately = table.loc[table["start"] >= m.log.window.end - pd.Timedelta(hours=LATELY), "system"].astype(str)
+    own = "none in the last 90 days"
+    if len(lately):  # over a longer time the oldest system has most
+        most = lately.value_counts(normalize=True)
+        own = f"of those of the last 90 days, system {most.index[0]} had {percent(float(most.iloc[0]))}"
     return (
         f"{count(len(names), 'system')} with {count(m.part.n_nodes, 'node')} had {int(total.sum()):,} incidents in "
         f"{duration(m.model.needed.hours)}; {own}."

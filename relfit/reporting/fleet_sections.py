@@ -217,7 +217,7 @@ def systems(m: ReportData) -> Section | str:
         frame,
         heads(f"system; nodes; incidents; {own_time}; limits: {interval_head(m.level)}; mttr: hours to repair"),
         shown=30,
-        note=f"Hours of operation in {duration(hours)}.",
+        note=f"Hours of operation while observed, in {duration(hours)} at most.",
     )
     verdict = "Systems differ, so one average describes none of them: read each system's own report."
     return Section("systems", "System by system", verdict, tables=(table,))

@@ -23,7 +23,7 @@ from relfit.backtesting.interval_scores import lost_lately
 from relfit.base.arrays import IntArray
 from relfit.base.errors import DataError, RelfitError
 from relfit.base.results import Interval
-from relfit.base.text import duration, percent
+from relfit.base.text import duration, interval, percent
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.fleet.calibration import Parameters
 from relfit.fleet.job_placement import NodeOutages
@@ -87,11 +87,12 @@ class AdvisedCheckpoints:
         """The interval, what failures cost with it, and what spares would change."""
         size = "a job on one node" if self.size == 1 else f"a {self.size}-node job"
         spared = getattr(self.plan, "spared_waste", None)
-        spare = f", {percent(spared)} where spares take over at once" if spared is not None and self.plan.waits else ""
+        spare = f", {percent(spared)} with spares at once" if spared is not None and self.plan.waits else ""
         lately = f" ({percent(self.lost[1])} in the last 90 days)" if self.refuted else ""
+        cost = interval(percent(self.plan.waste), *(percent(end).removesuffix(" %") for end in self.plan.waste_limits))
         return (
-            f"Checkpoint {size} every {duration(self.plan.checkpoint_every)} if checkpoint and restore take 5 minutes "
-            f"each: failures cost {percent(self.plan.waste)} of its time{lately}{spare}."
+            f"Checkpoint {size} every {duration(self.plan.checkpoint_every)} (5 minutes to save or restore): "
+            f"checkpoints and failures cost {cost} of its time{lately}{spare}."
         )
 
     @property

@@ -348,9 +348,11 @@ def test_intervals_that_miss_by_chance_do_not_make_trust_poor(
     """6 of 9 intervals held, each missed by one failure: "poor" at 90 %, "fair" at 95 %."""
     result = marked(windows, missed)
     share = round(100 * (windows - missed) / windows)
-    said = f"Their 90 % intervals covered {share} % of outcomes{', which may be chance' if chance else ''}."
+    by_chance = ", which may be chance" if chance else ""
+    said = f"Their 90 % intervals covered {share} % of outcomes{by_chance}."
+    why = f"The 90 % intervals of past forecasts of 30 days covered too few outcomes: {share} %{by_chance}."
     assert result.trust == mark
-    assert result.trust_reason.endswith(said)
+    assert result.trust_reason.endswith(said) if mark == "good" else result.trust_reason == why
     assert said in result.headline
     tail = stats.binom.cdf(windows - missed, windows, 0.9)  # windows of 30 days, 30 days apart, share no hour
     assert (mark == "poor") == (tail < 0.05 and missed > 0.3 * windows)
@@ -366,6 +368,20 @@ def test_a_score_that_one_window_made_is_not_poor(scores: list[float], mark: str
     assert replace(result, table=table).trust == mark
 
 
+def test_the_reason_of_a_grade_is_what_lowers_it() -> None:
+    """ "Trust: poor. Past forecasts were 20 % better than counting", or "covered 100 %": of which reason?"""
+    narrow, good = marked(60, 20), marked(60, 4)
+    assert "better" not in narrow.trust_reason
+    assert good.trust_reason.startswith("Past forecasts of 30 days were 73 % better")  # 56 of 60 of 20, else 40; 80
+    worse = replace(good, table=good.table.assign(score=200.0, low=0.0, high=900.0))
+    assert worse.trust == "poor"
+    assert worse.trust_reason.startswith("Past forecasts of 30 days were 150 % worse than counting")
+    assert "covered" not in worse.trust_reason
+    wide = marked(200, 0)
+    assert wide.trust == "fair"
+    assert wide.trust_reason.endswith("of past forecasts of 30 days covered too many outcomes: 100 %.")
+
+
 def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest) -> None:
     """The report tests jobs without models, of one size: its mark was not that of the command."""
     quick = rf.backtest(log, parts=("forecasts", "jobs"), sizes=4, every="60d", fast=True)
@@ -379,7 +395,7 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
     off = replace(quick, table=quick.table.assign(score=quick.table["score"].where(~jobs, 0.5)))
     assert off.trust == quick.trust
     only = rf.backtest(log, parts="jobs", sizes=4, every="60d", fast=True)
-    assert only.trust_reason.startswith("Past predictions of jobs of 4 nodes were ")
+    assert " past predictions of jobs of 4 nodes covered " in only.trust_reason
     other = marked(9, 0, level=0.95)
     assert other.trust == ""
     assert "No mark of trust at 95 %: it is given by 90 % intervals." in other.findings
@@ -413,6 +429,8 @@ def test_agrees_is_said_only_where_the_bias_is_small(tested: rf.backtesting.Back
     tested = all_held(tested)
     (text,) = tested.sentences("jobs")
     assert "predictions agree with the log" in text
+    (of_shares,) = replace(tested, fast=True).sentences("jobs")  # another predictor than the page's numbers are of
+    assert "daily shares agree with the log" in of_shares
     jobs = tested.table["part"] == "jobs"
     off = tested.table.assign(predicted=np.where(jobs, tested.table["predicted"] - 0.2, tested.table["predicted"]))
     (text,) = replace(tested, table=off).sentences("jobs")

@@ -189,3 +189,17 @@ def test_until_ends_the_observation_of_a_log_whose_end_nobody_said(
     assert rf.datasets.load("white").between(until="2005-01-01").window.end == pd.Timestamp("2004-10-01", tz="UTC")
     with pytest.raises(ArgumentError, match="still to come"):
         log.between(until="2250-01-01")
+
+
+def test_six_rows_say_what_they_do_not_know(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A mean repair of 5.84 days, of which four took hours and one goes on, had no limits; "cn01 to not seen 1"."""
+    (tmp_path / "six.csv").write_text(SIX, encoding="utf-8")
+    words = [str(tmp_path / "six.csv"), "--n-nodes", "16", "--observed", "2025-06-01/2025-10-01"]
+    said = {}
+    for command, *more in (["calibrate"], ["trend"], ["system", "--k", "8"], ["forecast", "--json"]):
+        assert main([command, *words, *more]) == 0
+        said[command] = " ".join(capsys.readouterr().out.split())
+    assert re.search(r"a repair takes 5.8\d days on average \(\S+ to \d+ days: hardly known\)", said["calibrate"])
+    assert "6 failures are too few to rule out any other" in said["trend"]
+    assert "These are cn01, cn07, cn12 and 5 nodes without a failure." in said["system"]
+    assert not re.search(r"-0\.0\b", said["forecast"])

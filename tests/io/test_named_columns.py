@@ -71,3 +71,10 @@ def test_an_export_of_a_ticket_system_names_its_items() -> None:
     events = rf.read(pd.DataFrame(rows)).events
     assert events["node"].tolist() == ["gpu-1", "gpu-2"]
     assert events["end"].notna().tolist() == [True, False]
+
+
+def test_went_down_and_back_up_are_times_of_an_outage(tmp_path: Path) -> None:
+    """They were not recognised."""
+    (tmp_path / "log.csv").write_text("Node,Went Down,Back Up\na,2024-01-03 10:00,2024-01-03 12:00\n", encoding="utf-8")
+    (row,) = rf.read(tmp_path / "log.csv").events.to_dict("records")
+    assert (row["end"] - row["start"]) == pd.Timedelta("2h")

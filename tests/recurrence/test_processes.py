@@ -141,6 +141,16 @@ def test_the_comparison_names_the_right_process():
     assert one.headline.startswith("A renewal process with Weibull times between failures describes the failures best")
 
 
+def test_six_failures_rule_out_no_process():
+    """ "A constant rate describes the failures best ...: an exponential fit is enough", of six."""
+    headlines = [
+        compare_processes(EventHistories.from_groups([np.arange(1.0, size + 1.0)], end=size + 1.0)).headline
+        for size in (6, 30)
+    ]
+    assert headlines[0].endswith(": 6 failures are too few to rule out any other.")
+    assert "too few" not in headlines[1]
+
+
 def test_statuses():
     parts = [[], [4.0], [3.0, 3.0, 3.0], [0.0, 4.0, 5.0], [2.0, 2.0, 7.0], [1.0, 4.0, 9.0, 9.5]]
     histories = EventHistories.from_groups(parts, end=10.0)

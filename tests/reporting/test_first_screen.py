@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.reporting.first_screen import _advice, _earlier, fleet_summary
+from relfit.reporting.first_screen import _advice, _alike, _earlier, fleet_summary
 from relfit.reporting.report_data import ReportData
 from tests.backtesting.test_growing_fleet import fleet
 from tests.factories import make_log
@@ -107,3 +109,41 @@ def test_nodes_of_one_rack_are_named_with_it() -> None:
     log = make_log(rows, nodes, window=(0.0, 17_520.0))
     advice = [point.text for point in _advice(ReportData(rf.Study(log), FAMILIES))]
     assert any(text.startswith("Check 6 nodes of rack r2: n") for text in advice)
+
+
+def test_a_refuted_forecast_is_on_the_screen_once_as_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was struck through in one tile, and in the first sentence and another tile as if nothing were."""
+    at = pd.date_range("2020-01-01 06:00", periods=732, freq="12h")
+    rows: list[Any] = [(f"n{i % 40:02d}", t, t + pd.Timedelta("1h"), "disk") for i, t in enumerate(at)]
+    log = log_of(rows)
+    m = ReportData(rf.Study(log, "all"), FAMILIES)
+    assert "has 14" in fleet_summary(m).sentence
+    assert not any("last record" in point.text for point in fleet_summary(m).limits)
+    monkeypatch.setattr(rf.backtesting.Backtest, "refuted", lambda tested, part: "why" if part == "forecasts" else "")
+    screen = fleet_summary(m)
+    assert screen.sentence.startswith("As of 2021-01-01, the machine had 14 incidents a week in the last 90 days, each")
+    assert [card.name for card in screen.cards if card.refuted] == [
+        "Time between incidents, now",
+        "A node fails on its own, now",
+    ]
+    seen = replace(log, window=replace(log.window, end_known=False))
+    limits = [point.text for point in fleet_summary(ReportData(rf.Study(seen, "all"), FAMILIES)).limits]
+    assert any(text.startswith("Observation is taken to end with the last record") for text in limits)
+
+
+def test_of_several_systems_that_with_most_failures_lately_is_named(tmp_path: Path) -> None:
+    """A system of three years had "60 % of them", one of 60 days most of those that come now."""
+    rows = [f"a{i % 20},old,{t:%Y-%m-%d %H:%M}" for i, t in enumerate(pd.date_range("2020-01-01", periods=730))]
+    later = pd.date_range("2021-11-01 12:00", "2021-12-30", freq="8h")
+    rows += [f"b{i % 20},new,{t:%Y-%m-%d %H:%M}" for i, t in enumerate(later)]
+    (tmp_path / "log.csv").write_text("\n".join(["node,system,start", *rows]) + "\n", encoding="utf-8")
+    log = rf.read(tmp_path / "log.csv", window_start="2020-01-01", window_end="2022-01-01")
+    share = 100.0 * len(later) / (len(later) + 90 - 1)  # the 730 days end on 30 December
+    said = fleet_summary(ReportData(rf.Study(log, "all"), FAMILIES)).sentence
+    assert said.endswith(f"; of those of the last 90 days, system new had {share:.0f} %.")
+
+
+@pytest.mark.parametrize(("low", "high", "digits"), [(0.23, 0.41, 0), (0.99, 0.9906, 1), (0.999, 0.9992, 2)])
+def test_a_share_and_its_limits_have_as_many_decimals(low: float, high: float, digits: int) -> None:
+    """ "99 to 99.06 %"."""
+    assert _alike(low, high) == digits

@@ -79,7 +79,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
     begun = rf.incidents(period.log).table["start"]
     weeks = period.log.window.hours / 168.0
     assert f"{len(begun) / weeks:.3g} since October 2002" in first
-    said = re.search(r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) over the next 90 days\)", first)
+    said = re.search(r"the machine has ([\d.]+) incidents a week \(next 90 days' mean: ([\d.]+)-([\d.]+)\)", first)
     assert said is not None
     week, low, high = map(float, said.groups())
     lately = int((begun > sample.window.end - pd.Timedelta("90D")).sum()) / (90 / 7)
@@ -142,7 +142,7 @@ def test_tiles_and_advice_against_a_plain_count_of_the_rows(white: Page) -> None
     starts = sorted(lately.loc[of_system & (lately["start"] >= begin), "start"])
     assert f"whole-system outages first: {len(set(starts))} in the last 90 days" in first
     down = {True: hours[of_system].sum() * 512, False: hours[~of_system].sum()}
-    said = re.search(r"lost: whole system ([\d.]+) points, [a-z ,]+ ([\d.]+) points", first)
+    said = re.search(r"down: whole system ([\d.]+) %, [a-z ,]+ ([\d.]+) %", first)
     assert said is not None
     assert float(said[1]) == pytest.approx(100 * down[True] / (512 * 2160), abs=0.11)
     assert float(said[2]) == pytest.approx(100 * down[False] / (512 * 2160), abs=0.02)
@@ -174,7 +174,7 @@ def test_a_job_has_the_same_limits_on_the_first_screen_and_in_its_table(white: P
 
 
 def test_what_racks_and_groups_cost_is_not_put_down_to_nodes(white: Page) -> None:
-    said = re.search(r"nodes, racks and groups ([\d.]+) points", section(white, "summary"))
+    said = re.search(r"nodes, racks and groups ([\d.]+) %", section(white, "summary"))
     assert said is not None
     assert 0.05 < float(said[1]) < 0.3
 
@@ -204,7 +204,7 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(
     late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
     weeks = (log.window.end - pd.Timestamp("2004-12-01", tz="UTC")) / pd.Timedelta("7D")
     said = re.search(
-        r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) over the next 90 days\), each of one node "
+        r"the machine has ([\d.]+) incidents a week \(next 90 days' mean: ([\d.]+)-([\d.]+)\), each of one node "
         r"or more; [\d.]+ from March 1999",
         text,
     )

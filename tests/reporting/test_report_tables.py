@@ -43,4 +43,4 @@ def test_the_first_period_begins_with_the_observation(white: Page) -> None:
 
 
 def test_the_plan_on_the_first_screen_says_how_long_a_restore_takes(white: Page) -> None:
-    assert "if checkpoint and restore take 5 minutes each: failures cost" in white.text
+    assert "(5 minutes to save or restore): checkpoints and failures cost" in white.text

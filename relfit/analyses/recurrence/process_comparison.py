@@ -11,7 +11,9 @@ from relfit.analyses.recurrence.processes import MODELS, ProcessFit, fit_process
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result, key_columns
+from relfit.base.text import count
 
+_FEW = 20  # failures below which a process that is not the best is seldom ruled out
 _WORDS = {
     "hpp": "a constant rate",
     "power_law": "a rate that changes with age by a power law",
@@ -62,6 +64,9 @@ class ProcessComparison(Result):
             }.get(best, "one distribution of times between failures does not describe all of the observation")
             if others and best not in ("hpp", "renewal") and {"hpp", "renewal"} & set(others):
                 advice = "one distribution of times between failures may still do"
+            events = int(self.fits[best].events[0])
+            if events < _FEW:
+                advice = f"{count(events, 'failure is', 'failures are')} too few to rule out any other"
             return f"{_WORDS[best][0].upper()}{_WORDS[best][1:]} describes the failures best{fine}: {advice}."
         counts = pd.Series(models).value_counts()
         listed = ", ".join(f"{_WORDS[str(m)]} in {int(c)}" for m, c in counts.items())
