@@ -34,6 +34,7 @@ from relfit.log.lifedata import LifeData
 _NODES = {1: 15, 2: 9, 3: 5}  # of the quadrature in each coordinate, by the number of coordinates; else 3
 _LEAST, _MOST = np.log(1e-3), np.log(30.0)  # log standard deviations over the fleet
 _AT_ONCE = 30_000  # lives at points of the quadrature, whose densities are held at a time
+_FEW = 2.0  # failures a group below which estimates are markedly low
 _FAR = 1.5  # how far a log standard deviation is moved to allow for its uncertainty
 
 
@@ -275,9 +276,10 @@ class PooledFit(GroupCurves, Result):
         """What the groups are shrunk towards, and how far."""
         middle: FloatArray = np.nanmedian(self.shrinkage, axis=0)
         shares = ", ".join(f"{n} {s:.0%}" for n, s in zip(self.family.parameter_names(), middle, strict=True))
-        return (
-            f"{self.family.name}, {count(len(self.groups), 'group')} around {self.fleet!r}; median shrinkage {shares}"
-        )
+        few = self.lives.n_failures.sum() < _FEW * len(self.groups)
+        low = "; so few failures a group make hazards too low: compare rf.fit(lives.pooled())" if few else ""
+        groups = count(len(self.groups), "group")
+        return f"{self.family.name}, {groups} around {self.fleet!r}; median shrinkage {shares}{low}"
 
     def to_dict(self) -> dict[str, Any]:
         """The fleet and the rows of `to_frame`, ready for JSON."""

@@ -163,3 +163,18 @@ def test_a_node_without_lives_or_with_zeros_stays_without(fleet):
     found = rf.fit(more, "weibull").pool()
     assert np.isfinite(found.parameter_array[:20]).all()
     assert np.isnan(found.parameter_array[20:]).all()
+
+
+@pytest.mark.parametrize(("hours", "says"), [(800.0, True), (6000.0, False)])
+def test_too_few_failures_a_node_are_said(hours, says):
+    """Exponential nodes of mean 1,000 h, followed for so long: 0.8 and 6 failures each."""
+    rng = np.random.default_rng(1)
+    gaps = rng.exponential(1000.0, (40, 30))
+    ends = gaps.cumsum(axis=1)
+    times = {
+        i: np.append(gaps[i][ends[i] <= hours], hours - np.append(0.0, ends[i][ends[i] <= hours])[-1])
+        for i in range(40)
+    }
+    failed = {i: np.arange(len(one)) < len(one) - 1 for i, one in times.items()}
+    pooled = rf.fit(rf.LifeData.from_groups(times, failed), "exponential").pool("exponential")
+    assert ("rf.fit(lives.pooled())" in pooled.headline) == says
