@@ -90,10 +90,10 @@ def _windows(database: Database) -> dict[str, Window]:
         if ends[0] is not None:
             first, last = (pd.Timestamp(end, tz="UTC").as_unit("ns") for end in ends[:2])
             windows.setdefault(source, []).append(Window(first, last, *map(bool, ends[2:])))
-    last = {source: max(filter(None, ends)) for source, *ends in database.rows(_LAST_OF_SOURCES)}
+    latest = {source: max(filter(None, ends)) for source, *ends in database.rows(_LAST_OF_SOURCES)}
     joint = {source: joint_window(every) for source, every in windows.items()}
     for source, window in joint.items():
-        if source in last and (seen := pd.Timestamp(last[source], tz="UTC").as_unit("ns")) > window.end:
+        if source in latest and (seen := pd.Timestamp(latest[source], tz="UTC").as_unit("ns")) > window.end:
             joint[source] = Window(window.start, seen, window.start_known, False)
     return joint
 

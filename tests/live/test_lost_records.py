@@ -85,7 +85,9 @@ def test_another_log_under_the_same_name_takes_nothing_away(folder: Path) -> Non
     assert stored(folder) == [*rows(), *rows("40D")]
 
 
-def test_a_last_row_that_was_false_is_told_in_each_round_until_it_is_removed(folder: Path, capsys) -> None:
+def test_a_last_row_that_was_false_is_told_in_each_round_until_it_is_removed(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     round_of(folder, rows())
     first = round_of(folder, rows()[:-1])
     assert first.undone[-1] == "1 record is gone from a.csv: 0 removed from the store, 1 stay in it"
