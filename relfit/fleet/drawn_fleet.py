@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -122,10 +123,12 @@ class DrawnFleet:
         with np.errstate(divide="ignore"):
             return np.asarray(factors * lives.durations[picked].sum(axis=1) / lives.observed[picked].sum(axis=1))
 
-    def down_quantile(self, p: float, model: FleetParts, rng: Seed) -> FloatArray:
-        """Quantile `p` of the number of nodes down at a random time, in each draw."""
+    def down_quantile(self, p: float, model: FleetParts, longer: Sequence[float], rng: Seed) -> FloatArray:
+        """Quantile `p` of the number of nodes down at a random time, in each draw; repairs of a scope take so many
+        times as long (`longer`) as in the period.
+        """
         generator = np.random.default_rng(rng)
-        mean = [model.hours_down(name, self.system) for name in SCOPES[:3]]
+        mean = [model.hours_down(name, self.system) * factor for name, factor in zip(SCOPES[:3], longer, strict=True)]
         mine = np.flatnonzero(model.places.system == self.system)
         out = np.empty(self.rate.shape[1])
         racks = int((model.by_scope["rack"].system == self.system).sum())

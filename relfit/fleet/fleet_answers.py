@@ -18,7 +18,7 @@ from relfit.base.text import count, duration, number
 from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
-from relfit.fleet.current_repairs import repairs_now
+from relfit.fleet.current_repairs import RepairsNow, repairs_now
 from relfit.fleet.drawn_fleet import KEPT, DrawnFleet, PlacedJob
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.incident_scopes import SCOPES, ScopeIncidents
@@ -362,6 +362,13 @@ class FleetModel(FleetParts, Result):
             self._jobs[of_job] = job
         return job
 
+    def _repairs_now(self, scope: str, system: int) -> RepairsNow | None:
+        """The current repairs of a scope relative to those of the period; None for the long run."""
+        if self.lately is None:
+            return None
+        one = str(self.places.systems[system]) if len(self.places.systems) > 1 else None
+        return repairs_now(self.lately, self.period.log.window.start, self.label(scope), one)
+
     def _value(self, name: str, at: FloatArray, drawn: DrawnFleet, job: PlacedJob | None, rng: Seed) -> FloatArray:
         """A quantity in each draw, shape (draws,) and that of `at`."""
         quantity, _, of = name.partition(".")
@@ -375,12 +382,10 @@ class FleetModel(FleetParts, Result):
             if quantity == "mtbf":
                 return 1.0 / drawn.rate[SCOPES.index(of)]
             if quantity == "mttr":
-                one = str(self.places.systems[drawn.system]) if len(self.places.systems) > 1 else None
-                since, lately = self.period.log.window.start, self.lately
-                now = None if lately is None else repairs_now(lately, since, self.label(of), one)
-                return drawn.mean_repair(of, self, now, rng)
+                return drawn.mean_repair(of, self, self._repairs_now(of, drawn.system), rng)
             if quantity == "nodes_down":
-                return drawn.down_quantile(float(at), self, rng)
+                now = [self._repairs_now(scope, drawn.system) for scope in SCOPES[:3]]
+                return drawn.down_quantile(float(at), self, [1.0 if each is None else each.factor for each in now], rng)
             # of all incidents, including those that began while the system was down
             more = [np.nan_to_num(self.incidents_of(scope) / self.rates[scope].count, nan=1.0) for scope in SCOPES]
             rates = [self.rates[scope] for scope in SCOPES]

@@ -92,6 +92,17 @@ def test_a_model_of_now_gives_the_repairs_of_now(now, long_run, log):
         assert float(interval.high) == pytest.approx(found.mttr.node.high, rel=0.15)
 
 
+def test_nodes_down_are_by_the_repairs_of_now():
+    """Half a failure a day of each node; repairs took 3 and take 9 hours: 3.4 of 50 nodes were down, 8 are now."""
+    log = log_of(0.5, 0.5, 3.0, 9.0)
+    down = [
+        float(rf.fleet_model(log, "all", at=at).interval("nodes_down", at=0.5, n_draws=19).estimate)
+        for at in ("now", "long run")
+    ]
+    assert 7 <= down[0] <= 9  # it was 4 here, too
+    assert 3 <= down[1] <= 5
+
+
 @pytest.mark.parametrize("outages", [40, 3])
 def test_each_scope_has_its_own_change(outages):
     """Repairs of nodes took three times as long lately, those of the whole system as long as ever: two hours."""

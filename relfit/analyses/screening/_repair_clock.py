@@ -121,9 +121,9 @@ def repair_clock(log: FailureLog) -> RepairClock:
         first = np.sort(np.unique(observation, return_index=True)[1])
         of_group = [hours[rows[first]][group[first] == g] for g in range(len(labels))]
         median = [np.median(values) if values.size >= _FEWEST else np.nan for values in of_group]
-        used = int(np.isfinite(median).sum())
-        extremes = [of_group[np.nanargmin(median)], of_group[np.nanargmax(median)]] if used > 1 else []
-        p.append(min(kruskal_wallis(extremes) * (used * (used - 1) // 2), 1.0))
+        tested = int(np.isfinite(median).sum())
+        extremes = [of_group[int(np.nanargmin(median))], of_group[int(np.nanargmax(median))]] if tested > 1 else []
+        p.append(float(np.minimum(kruskal_wallis(extremes) * (tested * (tested - 1) // 2), 1.0)))
         number = np.bincount(group, minlength=len(labels))
         with np.errstate(invalid="ignore"):
             mean = np.bincount(group, hours[rows], len(labels)) / number

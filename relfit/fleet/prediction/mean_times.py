@@ -38,18 +38,18 @@ def mean_time_ahead(
     step = np.clip(np.searchsorted(steps.edges, at, side="right") - 1, 0, steps.size - 1)
     usual = float(hours.mean())
     number = np.bincount(step, minlength=steps.size).astype(np.float64)
-    value = np.bincount(step, hours / usual, steps.size)
+    value = np.bincount(step, hours / usual, steps.size).astype(np.float64)
     of_hours = levels_of(value, number, steps.days)
     of_hours = of_hours.steady if long_run else of_hours.flat
     level, uncertain, wander = of_hours.level, of_hours.uncertain, of_hours.wander
     so_far = discounted(np.stack([value, number]), np.inf)
     if not long_run:
         logs = np.log(np.maximum(hours / usual, _LEAST))
-        sums = np.bincount(step, _ABOVE + logs - logs.mean(), steps.size)
+        sums = np.bincount(step, _ABOVE + logs - logs.mean(), steps.size).astype(np.float64)
         typical = np.exp(levels_of(sums, number, steps.days).flat.level - _ABOVE)
         typical[:, 0] = 1.0  # before the first
-        came, predicted = np.split(discounted(np.vstack([value, number * typical[:, :-1]]), _RATIO / steps.days), [1])
-        level = np.vstack([level, typical * (came + 0.5) / (predicted + 0.5)])
+        lately = 0.5 + discounted(np.vstack([value, number * typical[:, :-1]]), _RATIO / steps.days)
+        level = np.vstack([level, typical * lately[0] / lately[1:]])
         uncertain, wander = np.vstack([uncertain, uncertain]), np.append(wander, wander)
     level = np.log(np.maximum(level, 1e-12))
     spread = max(float(hours.var()) / usual**2, 1e-9)
@@ -59,8 +59,8 @@ def mean_time_ahead(
     def moments(at: IntArray, ahead: float, durations: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Logarithm of the mean over some steps from origins on, and the variance of that of an outcome and of it."""
         unknown = np.minimum(uncertain[:, at] + wander[:, None] * ahead / 3.0, _UNKNOWN)[row] / each_step
-        variances = (np.log1p(of_one[:, None] * part) for part in (unknown + 1.0 / durations, unknown))
-        return level[:, at][row], *variances
+        of_outcome = np.log1p(of_one[:, None] * (unknown + 1.0 / durations))
+        return level[:, at][row], of_outcome, np.log1p(of_one[:, None] * unknown)
 
     over, scored = horizon / steps.width, max(round(_SCORED / steps.days), 1)
     ends, gains = [], []
