@@ -151,5 +151,5 @@ def _model(
         every = np.bincount(scope.system_of_incident, minlength=size).astype(np.float64)
         rates[name] = level_rates(rates[name], every, series[name], since, hours)
     lately = Lately(until, series, hours, joined(until))
-    multiples = None if until.question is not None else node_multiples(until, joined(until), places)
+    multiples = None if until.question is not None else node_multiples(until, joined(until), places, hours)
     return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)
