@@ -192,7 +192,7 @@ def _list_nodes(reading: opt.PeriodReading, to: output.Output, seed: int, detail
     first = now if details else now.head(_TOP)
     ends = first[["factor_low", "factor_high"]].to_numpy(float)
     shown = first[["node"] if len(log.systems) == 1 else ["system", "node"]].copy()
-    shown["times the mean rate"] = first["factor"]
+    shown["times the mean, next 90 days"] = first["factor"]
     shown["95 % interval"] = [f"{number(low)}-{number(high)}" for low, high in ends]
     shares = [f"> {most}" if p > _ALMOST else percent(p) for p in first["probability"]]
     shown["probability of twice the mean"] = shares

@@ -237,7 +237,7 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
         shown = now.sort_values(["check", "factor"], ascending=False, kind="stable").head(_NODES)
-        answer.shown = {"nodes now (factor: times the mean rate)": shown}
+        answer.shown = {"nodes now (factor: times the mean rate, next 90 days)": shown}
         if len(again.nodes):
             short = again.nodes.head(_NODES).drop(columns="going_on")
             dates = {name: short[name].dt.strftime("%Y-%m-%d") for name in ("first", "last")}

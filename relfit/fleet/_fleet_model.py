@@ -155,5 +155,5 @@ def _model(
     since = part.window.start.as_unit("ns").value
     rates = dict(level_rates(rates, every, together, series, places, since, hours))
     lately = Lately(until, series, hours, joined(until))
-    multiples = None if until.question is not None else node_multiples(until, joined(until), places)
+    multiples = None if until.question is not None else node_multiples(until, joined(until), places, hours)
     return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)

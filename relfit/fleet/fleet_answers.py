@@ -141,9 +141,10 @@ class FleetModel(FleetParts, Result):
         -------
         pandas.DataFrame
             One row per node present at the end, highest factors first: ``system``, ``node``, ``factor`` (times the mean
-            of its system) with ``factor_low`` and ``factor_high``, ``probability`` that it fails at least twice as
-            often as the mean, ``outlier`` (false-discovery rate 5 %), ``lately`` (what a standing alarm of a watch says
-            of it, unless it fails more seldom since; none in the long run), and ``check`` (either).
+            of its system, over the horizon of the model) with ``factor_low`` and ``factor_high``, ``probability`` that
+            it fails at least twice as often as the mean at the end, ``outlier`` (false-discovery rate 5 %), ``lately``
+            (what a standing alarm of a watch says of it, unless it fails more seldom since; none in the long run), and
+            ``check`` (either).
 
         Raises
         ------

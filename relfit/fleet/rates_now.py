@@ -166,8 +166,10 @@ def _up_lately(places: Places, size: int) -> FloatArray:
     return np.asarray(1.0 - down / np.maximum(total, 1.0)) * (total > 0.0)
 
 
-def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multiples:
-    """Current failure rate of each node over the mean, 1 if unknown; an incident of n nodes counts 1/n for each."""
+def node_multiples(log: FailureLog, joined: Incidents, places: Places, ahead: float) -> Multiples:
+    """Failure rate of each node over the mean, for the next `ahead` hours, 1 if unknown; an incident of n nodes counts
+    1/n for each.
+    """
     watched, steps = watched_of(log), TimeSteps.of(log.window.start, log.window.end)
     node = node_codes(log)[0]
     rows = np.flatnonzero((joined.incident >= 0) & (node >= 0))
@@ -189,13 +191,12 @@ def node_multiples(log: FailureLog, joined: Incidents, places: Places) -> Multip
         hours = longer.watched(watched.entered[mine], watched.left[mine], np.arange(mine.size), mine.size)
         codes = [code[mine] for code in attributes]
         usual = multiples_by_attribute(codes, counts, hours, longer.days)
-        own = multiples_now(counts, hours * usual[:, None], longer.days, most, np.asarray(placed)[mine], codes)
+        there, days = np.asarray(placed)[mine], ahead / 24.0
+        own = multiples_now(counts, hours * usual[:, None], longer.days, most, there, codes, days)
         multiples.append(own.times(usual))
     if not multiples:
         return Multiples.same(len(places.nodes))
     where = np.append(np.argsort(np.concatenate(members)), -1)
-    weight, shared, spread = (
-        np.concatenate(each) for each in zip(*((one.weight, one.shared, one.spread) for one in multiples), strict=True)
-    )
-    every = Multiples(multiples[0].value, weight, shared, spread)
+    parts = zip(*((one.weight, one.shared, one.spread, one.latest) for one in multiples), strict=True)
+    every = Multiples(multiples[0].value, *(np.concatenate(each) for each in parts))
     return every.take(where[watched.groups.get_indexer(places.nodes)])

@@ -266,12 +266,13 @@ def _advice(m: ReportData) -> list[Point]:
     if named is not None and not m.few and named["check"].any():
         worst = named[named["check"]]
         factors = [number(factor, 2) for factor in worst["factor"].head(_NAMED)]
-        factors[0] += " times the mean rate"
+        factors[0] += " times the mean"
         each = [f"{node} ({factor})" for node, factor in zip(worst["node"].head(_NAMED), factors, strict=True)]
         more = f" and {len(worst) - _NAMED} more" if len(worst) > _NAMED else ""
         whose = "its" if len(worst) == 1 else "their"
         gone = float((worst["factor"] - 1.0).clip(lower=0.0).sum() / named["factor"].sum())
-        excess = f"{whose} excess is {percent(gone)} of the failures of nodes"
+        ahead = ", next 90 days" if model is not None and model.lately is not None else ""
+        excess = f"{whose} excess is {percent(gone)} of node failures{ahead}"
         text = f"Check {count(len(worst), 'node')}{_place_of(m, worst['node'])}: {', '.join(each)}{more}; {excess}."
         points.append(Point(text, "nodes", "all", "Hardware"))
     again = m.repeat_failures.result

@@ -233,9 +233,10 @@ def nodes(m: ReportData) -> Section | str:
     if now is not None and not m.few:
         now = now.sort_values(["check", "factor"], ascending=False, kind="stable", ignore_index=True)
         often = f"factor: times the mean; limits: {interval_head(m.level)}; probability: twice or more"
+        lately = m.model.needed.lately is not None
         table = Table(
             "nodes-now",
-            "Nodes now, by how often they fail",
+            "Nodes by their rate, next 90 days" if lately else "Nodes by how often they fail",
             now,
             own | heads(f"node; {often}; check"),
             percent=frozenset({"probability"}),
