@@ -107,7 +107,7 @@ def _sentence(m: ReportData) -> str:
     before += earlier if np.isfinite(hours) else ""
     if np.isfinite(hours):
         before += by_node_year(week, _WEEK / hours, nodes_in_service(m.log, _window_before(m)), m.log.n_nodes)
-    limits_of_week = f"({number(low)}-{number(high)} over the next 90 days)"
+    limits_of_week = f"({number(low)}-{number(high)} on average over 90 days)"
     as_of = f"As of {m.log.window.end:%Y-%m-%d}, the {what} has {number(week)} incidents a week"
     return f"{as_of} {limits_of_week}{each}{before}."
 

@@ -52,7 +52,7 @@ def check(page: str) -> list[str]:
         assert first == pytest.approx(second, rel=rounded(first)), (name, first, second)
         done.append(name)
 
-    week = numbers(r"the (?:machine|node) has N incidents a week \(N-N over the next 90 days\)", page)
+    week = numbers(r"the (?:machine|node) has N incidents a week \(N-N on average over 90 days\)", page)
     between = numbers(r"Time between incidents, now H", page)
     if week and between:
         agree("incidents a week, hours between", 168.0 / week[0], between[0])
@@ -219,7 +219,7 @@ def test_six_rows(nodes: str, tmp_path: Path) -> None:
 
 def test_a_pair_that_contradicts_is_seen() -> None:
     page = (
-        "the machine has 39 incidents a week (34.8-43.5 over the next 90 days). Time between incidents, now 5.2 hours"
+        "the machine has 39 incidents a week (34.8-43.5 on average over 90 days). Time between incidents, now 5.2 hours"
     )
     with pytest.raises(AssertionError):
         check(page)

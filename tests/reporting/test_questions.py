@@ -79,7 +79,7 @@ def test_the_first_line_is_the_period_and_all_numbers_are_of_now(white: Page, sa
     begun = rf.incidents(period.log).table["start"]
     weeks = period.log.window.hours / 168.0
     assert f"{len(begun) / weeks:.3g} since October 2002" in first
-    said = re.search(r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) over the next 90 days\)", first)
+    said = re.search(r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) on average over 90 days\)", first)
     assert said is not None
     week, low, high = map(float, said.groups())
     lately = int((begun > sample.window.end - pd.Timedelta("90D")).sum()) / (90 / 7)
@@ -204,7 +204,7 @@ def test_what_came_after_the_period_and_no_change_within_its_limits(
     late = log.events[log.events["start"] >= pd.Timestamp("2004-12-01", tz="UTC")]
     weeks = (log.window.end - pd.Timestamp("2004-12-01", tz="UTC")) / pd.Timedelta("7D")
     said = re.search(
-        r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) over the next 90 days\), each of one node "
+        r"the machine has ([\d.]+) incidents a week \(([\d.]+)-([\d.]+) on average over 90 days\), each of one node "
         r"or more; [\d.]+ from March 1999",
         text,
     )
