@@ -153,7 +153,7 @@ def _model(
     systems = pd.Index(places.systems.astype(str)).get_indexer(of_part.table["system"].astype(str))
     together = np.bincount(systems[systems >= 0], minlength=size).astype(np.float64)
     since = part.window.start.as_unit("ns").value
-    rates = dict(level_rates(rates, every, together, series, places, since, hours))
+    rates = dict(level_rates(rates, every, together, series, since, hours))
     lately = Lately(until, series, hours, joined(until))
     multiples = None if until.question is not None else node_multiples(until, joined(until), places, hours)
     return FleetModel(chosen, of_part, places, scopes, fits, rates, standing, level, multiples, lately)

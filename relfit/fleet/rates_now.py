@@ -21,7 +21,6 @@ from relfit.log.tables import NOT_SEEN
 
 ANY = "any"  # incidents of all scopes
 LEAST_RATE = 0.01  # least lower limit of a rate, relative to its estimate; below it a mean time is unbounded
-_LATELY = 90 * 24.0  # hours
 _STEPS, _LEAST_STEP = 120, 240.0  # most steps for the relative rates of nodes; least hours per step
 
 
@@ -120,7 +119,6 @@ def level_rates(
     every: dict[str, FloatArray],
     joined: FloatArray,
     series: dict[str, dict[int, ScopeSeries]],
-    places: Places,
     since: int,
     horizon: float,
 ) -> dict[str, LevelRates]:
@@ -130,7 +128,7 @@ def level_rates(
     those of all scopes. Together, the scopes have the rate of all incidents, which is predicted from their own series.
     """
     now, running = ({name: np.full(joined.size, empty) for name in rates} for empty in (np.nan, 0.0))
-    variance, up = {name: np.zeros(joined.size) for name in rates}, _up_lately(places, joined.size)
+    variance = {name: np.zeros(joined.size) for name in rates}
     for system, together in series[ANY].items():  # systems, not nodes
         ahead = {name: series[name][system].ahead(horizon) for name in rates if every[name][system]}
         share = sum(every[name][system] for name in ahead) / max(joined[system], 1.0)
@@ -141,7 +139,6 @@ def level_rates(
             inside = one.steps.edges[:-1] >= since - int(one.steps.width * NANOSECONDS_PER_HOUR)
             watched = float(one.units[inside].sum() if inside.any() else one.units.sum()) * one.steps.width
             each = of_scope.hours[system] / max(watched, 1e-300)
-            each = max(each, up[system]) if name == "node" and each > 0.0 else each
             running[name][system] = each * (max(float(one.units[-1]), 1.0) if one.units[-1] > 0.0 else 1.0)
             if name in ahead and each > 0.0:
                 while_up = of_scope.count[system] / every[name][system]
@@ -151,19 +148,6 @@ def level_rates(
         name: LevelRates(**vars(of_scope), now=now[name], variance=variance[name], running=running[name])
         for name, of_scope in rates.items()
     }
-
-
-def _up_lately(places: Places, size: int) -> FloatArray:
-    """Share of the last 90 days that the nodes of each system were up; 0 without nodes."""
-    watched, last = places.watched, np.zeros(size, np.int64)
-    np.maximum.at(last, places.system, watched.left)
-    first = (last - int(_LATELY * NANOSECONDS_PER_HOUR))[places.system]
-    there = np.maximum(watched.left - np.maximum(watched.entered, first), 0)
-    code = watched.code
-    lost = np.minimum(watched.end, watched.left[code]) - np.maximum(watched.start, first[code])
-    down = np.bincount(places.system[code], np.maximum(lost, 0), size)
-    total = np.bincount(places.system, there, size)
-    return np.asarray(1.0 - down / np.maximum(total, 1.0)) * (total > 0.0)
 
 
 def node_multiples(log: FailureLog, joined: Incidents, places: Places, ahead: float) -> Multiples:

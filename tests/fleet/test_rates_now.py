@@ -316,7 +316,7 @@ def test_rates_of_one_page_can_be_divided_by_one_another(seed):
     falls = failing(np.linspace(0.06, 0.01, DAYS) * np.ones((NODES, 1)), seed)
     model = rf.fleet_model(falls, "all")
     mtbf = rf.calibrate(falls, model=model, parts=("mtbf",)).mtbf
-    assert mtbf.node.value >= NODES * mtbf.any.value  # groups of nodes fail besides
+    assert mtbf.node.value > 0.998 * NODES * mtbf.any.value  # groups of nodes fail besides; 0.996 when predicted apart
     assert mtbf.node.value == pytest.approx(NODES * mtbf.any.value, rel=0.02)
     assert model.interval("mttf").estimate == pytest.approx(mtbf.any.value, rel=0.005)
     job = model.interval("mtbf", size=NODES)
