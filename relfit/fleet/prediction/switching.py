@@ -21,7 +21,7 @@ from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.numeric.compiled import njit
 from relfit.fleet.prediction.discounted_levels import discounted
 
-_LASTS = (120.0, 960.0, 7680.0)  # mean days that a multiple lasts; the last is for good
+_LASTS = (120.0, 960.0, np.inf)  # mean days that a multiple lasts
 _ALIKE = (0.5, 2.0, 8.0, 32.0, 128.0)  # one over the variance of the multiples of most nodes
 _FEW, _OFTEN = (0.1, 0.01), 2.0  # share of large new multiples, and their least value
 _SPELLS = (0.001, 0.01, 0.03, 0.1)  # share of steps in a spell
