@@ -25,7 +25,7 @@ from relfit.fleet.prediction import (
     relative_rates,
 )
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import node_codes, node_values, watched_of
+from relfit.log.outages import node_codes, node_values, outages_of, watched_of
 from relfit.log.tables import group_codes
 
 _QUANTITIES = ("incidents", "failures", "repair_hours")
@@ -122,6 +122,14 @@ class SystemAhead:
         return self.at[timed], hours[timed], ~self.log.events["end_cut"].to_numpy(bool)[self.counted][timed]
 
     @cached_property
+    def _outages(self) -> tuple[IntArray, FloatArray, BoolArray]:
+        """The same of outages of nodes."""
+        outages = outages_of(self.log)
+        hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
+        timed = outages.failures & outages.end_known & (hours > 0.0)
+        return outages.start[timed], hours[timed], ~outages.end_cut[timed]
+
+    @cached_property
     def _hours(self) -> tuple[FloatArray, BoolArray]:
         """Hours of the repair of each record, and whether it is known and above zero."""
         events = self.log.events[self.counted]
@@ -132,7 +140,10 @@ class SystemAhead:
         """Mean hours of repairs that begin in the next `hours`, its relative variance, that of one; 0 if none ends."""
         if not self.repairs[2].any():
             return 0.0, 0.0, 0.0
-        return mean_time_ahead(self.steps, *self.repairs, hours, long_run=self.long_run)
+        followed = self._outages if self._outages[2].any() else self.repairs  # what nodes' repairs now are taken from
+        mean, *spread = mean_time_ahead(self.steps, *followed, hours, long_run=self.long_run)
+        of_records, of_followed = (float(each.sum() / ended.sum()) for _, each, ended in (self.repairs, followed))
+        return mean * of_records / of_followed, spread[0], spread[1]
 
     @cached_property
     def causes(self) -> tuple[list[str], IntArray]:

@@ -24,7 +24,7 @@ from relfit.reporting.components import Figure, Panel, Section, Table, heads, in
 from relfit.reporting.first_screen import limits, shown_availability
 from relfit.reporting.report_data import JOB_LENGTHS, ReportData
 
-_SAME = 0.01  # relative difference within which two means look equal
+_SAME = 0.03  # relative difference within which two means look equal
 _SIZES = (1, 4, 16, 64, 256, 1024, 4096)
 _CLUSTERED = 0.02  # difference of two probabilities
 _TESTED_BY = (

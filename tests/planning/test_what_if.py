@@ -56,7 +56,7 @@ def test_spares_repairs_and_nodes_that_are_gone_by_hand(study: rf.Study, grid: W
         with_them = waste(mtbf, system + (wait - system) * busy)
         assert grid.at(64, spares=spares)["waste"] == pytest.approx(with_them, rel=1e-6)
     assert grid.at(64, spares=50)["waste"] == pytest.approx(waste(mtbf, system), rel=1e-6)
-    assert waste(mtbf, system) > waste(mtbf, 0.0) + 0.05
+    assert waste(mtbf, system) > waste(mtbf, 0.0) + 0.04
     assert grid.at(64, half_repair=True)["waste"] == pytest.approx(waste(mtbf, grid.wait[0, 1, i]), rel=1e-6)
     assert 0.45 * wait < grid.wait[0, 1, i] < 0.5 * wait  # half of it, in which fewer others fail
     fewer = 1.0 - grid.excess * grid.own[i]

@@ -20,7 +20,7 @@ from relfit.fleet.prediction.steps import TimeSteps
 _ABOVE = 10.0  # added to logarithms less their mean: levels are above zero
 _LEAST = 1e-3  # of the mean: shorter durations, and those of no length, count as so long in logarithms
 _SCATTER = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a duration relative to that in all of the past
-_SCORED, _BACK = 5, 0.2  # days between two scored predictions; share of the weights that returns in a horizon
+_SCORED, _BACK = 5, 0.01  # days between two scored predictions; share of the weights that returns each time
 _UNKNOWN = 0.3  # variance of a level, relative to that of one step, at most
 _RATIO = 160.0  # half-life in days of the ratio of hours to predictions by logarithms
 _BEGIN = 20  # steps before the first prediction
@@ -77,7 +77,7 @@ def mean_time_ahead(
     scores = np.cumsum(np.hstack([prior, np.concatenate(gains, axis=1)[:, order]]), axis=1)
     scores = scores.reshape(wander.size, -1, scores.shape[1])  # by predictor and scatter
     of_predictor = special.logsumexp(scores, axis=1)
-    weights = fixed_share(np.diff(of_predictor, axis=1), _BACK * min(scored / max(over, 1.0), 1.0))
+    weights = fixed_share(np.diff(of_predictor, axis=1), _BACK)
     weight = (weights[:, None] * special.softmax(scores[:, :, -1], axis=1)).ravel()
     expected = max(float(number.mean()) * over, 1.0)
     mean, *variances = (each[:, 0] for each in moments(np.array([steps.size]), over, np.array([expected])))
