@@ -192,12 +192,17 @@ def _list_nodes(reading: opt.PeriodReading, to: output.Output, seed: int, detail
     first = now if details else now.head(_TOP)
     ends = first[["factor_low", "factor_high"]].to_numpy(float)
     shown = first[["node"] if len(log.systems) == 1 else ["system", "node"]].copy()
-    shown["times the mean, next 90 days"] = first["factor"]
+    shown["times the mean rate"] = first["factor"]
     shown["95 % interval"] = [f"{number(low)}-{number(high)}" for low, high in ends]
     shares = [f"> {most}" if p > _ALMOST else percent(p) for p in first["probability"]]
     shown["probability of twice the mean"] = shares
     shown["to check"] = np.where(first["outlier"], "yes", np.where(first["check"], "lately", ""))
-    lines = [f"{head} As of {log.window.end:%Y-%m-%d}.", *([f"{lately}."] if lately else []), "", *output.table(shown)]
+    lines = [
+        f"{head} As of {log.window.end:%Y-%m-%d}; rates over the next 90 days.",
+        *([f"{lately}."] if lately else []),
+        "",
+        *output.table(shown),
+    ]
     tail = "For a job, add --work 1000h --parallel-fraction 0.99; for Slurm, --export slurm --out FOLDER."
     output.print_lines([*lines, "", tail, *written])
 
