@@ -72,8 +72,8 @@ def _drawn(columns: list[_Column]) -> list[str]:
     drawn = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     titles = [textwrap.wrap(column.title, column.width) for column in columns]
     for column, lines in zip(columns, titles, strict=True):
-        above = "\n" * (max(map(len, titles)) - len(lines))
-        head = Group(Text(above + "\n".join(lines)), Rule(characters="-", style=""))
+        above = [""] * (max(map(len, titles)) - len(lines))
+        head = Group(Text("\n".join([*above, *lines])), Rule(characters="-", style=""))
         drawn.add_column(head, justify="right" if column.number else "left", width=column.width)
     for row in zip(*(column.cells for column in columns), strict=True):
         cells = zip(row, columns, strict=True)
