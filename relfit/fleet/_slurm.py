@@ -67,7 +67,7 @@ def slurm_nodes(
     >>> import relfit as rf
     >>> nodes = slurm_nodes(rf.datasets.load("white"), period=("2003-04-01", "2004-10-01"))
     >>> nodes.table[["node", "feature"]].iloc[0].tolist(), int(nodes.table["weight"].iloc[0])
-    (['n000', 'mtbf_mid'], 83)
+    (['n000', 'mtbf_mid'], 91)
     """
     check_log(log)
     model = fleet_model(log, period, first=first, rng=rng)

@@ -118,7 +118,7 @@ class WhatIf(Result):
         >>> study = rf.Study(rf.datasets.load("white"))
         >>> answer = study.what_if().at(64, "24h", "5min", spares=2)
         >>> round(answer["survives"], 2), round(answer["checkpoint_every"], 1)
-        (0.32, 1.8)
+        (0.31, 1.8)
         """
         size = _inside("nodes", float(whole("nodes", nodes)), self.nodes, "")
         length = _inside("hours", float(durations("hours", hours, zero=False)), self.hours, " hours")

@@ -70,7 +70,7 @@ def test_one_thing_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["fit", str(path), "--per", "all", "--population", str(people), "--ahead", "5d"]) == 0
     assert "1 of 4 nodes left before the end and does not run." in " ".join(capsys.readouterr().out.split())
     alone = rf.recurrence.EventHistories.from_groups([[1.0]], end=3.0)
-    assert "1 failure is too few" in rf.recurrence.trend_tests(alone).headline
+    assert "1 failure within the observation is too few" in rf.recurrence.trend_tests(alone).headline
 
 
 def ahead(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, float]]:
