@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -17,6 +18,13 @@ def number(value: float, digits: int = 3) -> str:
 def count(value: int, one: str, many: str | None = None) -> str:
     """A number of things: ``1 node``, ``1,200 nodes``, ``2 batteries``."""
     return f"{value:,} {one if value == 1 else many or one + 's'}"
+
+
+def listed(names: Iterable[object], most: int = 8, total: int | None = None) -> str:
+    """The first `most` names, and how many more there are: ``a, b and 3 more``; `total` if not all are passed."""
+    every = list(map(str, names))
+    more = (len(every) if total is None else total) - most
+    return ", ".join(every[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def out_of(value: int, total: int, one: str, was: str = "is", were: str = "are") -> str:

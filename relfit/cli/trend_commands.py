@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import DataError, RelfitError
-from relfit.base.text import count
+from relfit.base.text import count, listed
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -228,9 +228,8 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         named = now[now["outlier"]]
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
-        more = f" and {len(named) - _NODES:,} more" if len(named) > _NODES else ""
         names = output.node_names(named.head(_NODES), study.log.systems)
-        first, lately = f": {', '.join(names)}{more}" if names else "", standing_out_lately(now)
+        first, lately = f": {listed(names, _NODES, len(named))}" if names else "", standing_out_lately(now)
         answer.text = (
             f"As of {study.log.window.end:%Y-%m-%d}, {which} {verb} known to fail at least twice as often as the mean"
             f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from relfit.base.text import listed
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.surveillance import nodes_of_late
 from relfit.log.failurelog import FailureLog
@@ -57,6 +58,5 @@ def standing_out_lately(now: pd.DataFrame) -> str:
         whose = f" of system {row['system']}" if several else ""
         return f"{row['node']}{whose} ({row['lately']})"
 
-    more = f" and {len(named) - _NAMED:,} more" if len(named) > _NAMED else ""
     does = "node stands" if len(named) == 1 else "nodes stand"
-    return f"{len(named):,} {does} out lately: {', '.join(map(of, named.head(_NAMED).to_dict('records')))}{more}"
+    return f"{len(named):,} {does} out lately: {listed(map(of, named.to_dict('records')), _NAMED)}"

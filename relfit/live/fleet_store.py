@@ -255,8 +255,7 @@ class FleetStore:
                 f"UPDATE nodes AS e SET leaving = ?, leaving_known = TRUE FROM unlisted i WHERE {same}", (left, source)
             )
             names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
-            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {', '.join(names[:_NAMED])}{more}"
+            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {listed(names, _NAMED)}"
             gone += [(text, False, 0)] if names else []
         present = database.frame(
             "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"

@@ -16,7 +16,7 @@ from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
-from relfit.base.text import count, duration
+from relfit.base.text import count, duration, listed
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
@@ -77,10 +77,9 @@ class RepeatFailures(Result):
             name = f"{row['node']} of system {row['system']}" if several else row["node"]
             cause = "" if row["cause"] == NOT_STATED else f"{row['cause']}, "
             names.append(f"{name} ({count(int(row['repeats']), 'time')}, {cause}last {row['last']:%Y-%m-%d})")
-        more = f" and {len(each) - _NAMED:,} more" if len(each) > _NAMED else ""
         return (
-            f"{count(len(each), 'node')} failed again after a repair, sooner than chance explains: {', '.join(names)}"
-            f"{more}."
+            f"{count(len(each), 'node')} failed again after a repair, sooner than chance explains: "
+            f"{listed(names, _NAMED, len(each))}."
         )
 
     @property
