@@ -187,7 +187,7 @@ def begun(line):
 def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch, name, number):
     monkeypatch.chdir(tmp_path)
     Path("long.csv").write_text(
-        "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{1_000_000_000}\n" for i in range(8))
+        "job_id,submission_time,nodes,run_time\n" + "".join(f"{i},0,{1 + i % 8},{2_000_000_000}\n" for i in range(8))
     )
     Path("c.toml").write_text(LONG)
     line = "relfit simulate batch c.toml --resume state.npz --jobs-out jobs.csv"
@@ -205,7 +205,7 @@ def test_signals_at_any_time_save_or_leave_the_last_state(tmp_path, monkeypatch,
         saves.append(after != before)
         assert ("saved in state.npz; go on with: " + line in err) == (after != before)
         assert ("nothing is lost" in err) == (after == before)
-        delay = delay if saves[-1] else 2.2 * delay + 0.2
+        delay = delay if saves[-1] else 1.5 * delay + 0.2
     assert not saves[0]
     assert shell("relfit simulate batch c.toml --jobs-out whole.csv").returncode == 0
     assert shell(line).returncode == 0
