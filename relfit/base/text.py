@@ -20,7 +20,7 @@ def count(value: int, one: str, many: str | None = None) -> str:
     return f"{value:,} {one if value == 1 else many or one + 's'}"
 
 
-def listed(names: Iterable[object], most: int = 8, total: int | None = None) -> str:
+def first_names(names: Iterable[object], most: int = 8, total: int | None = None) -> str:
     """The first `most` names, and how many more there are: ``a, b and 3 more``; `total` if not all are passed."""
     every = list(map(str, names))
     more = (len(every) if total is None else total) - most

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError
-from relfit.base.text import count, duration, listed, number, percent
+from relfit.base.text import count, duration, first_names, number, percent
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -185,7 +185,7 @@ def _list_nodes(reading: opt.PeriodReading, to: output.Output, seed: int, detail
         output.print_json({"as_of": log.window.end, "nodes": now})
         return
     named, total, most = now[now["check"]], count(len(now), "node"), percent(_ALMOST, 3)
-    names = listed(output.node_names(named.head(_FEW), log.systems), _FEW, len(named))
+    names = first_names(output.node_names(named.head(_FEW), log.systems), _FEW, len(named))
     head = f"Check {len(named):,} of {total}: {names}." if names else f"None of {total} is known to need a check."
     lately = standing_out_lately(now)
     first = now if details else now.head(_TOP)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import RelfitError
-from relfit.base.text import count, duration, listed
+from relfit.base.text import count, duration, first_names
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -98,7 +98,7 @@ def _columns_read(about: dict[str, Any]) -> list[str]:
     note = note.removeprefix("columns: ").partition("; change one")[0]
     fields = re.sub(r""" \(as (['"]).*?\1(?: \w+)?\)(?=[,;]|$)""", "", note)
     others = [name for name in about["attributes"] if f"{name} from " not in fields]
-    return [f"columns   {fields}{f'; attributes {listed(others, _MOST_LISTED)}' if others else ''}"]
+    return [f"columns   {fields}{f'; attributes {first_names(others, _MOST_LISTED)}' if others else ''}"]
 
 
 def _rows_read(log: rf.FailureLog, about: dict[str, Any], most: int) -> list[str]:
@@ -144,7 +144,12 @@ def _taken_for(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
     if lives and not log.undated:
         lives.append(f"rate      {yearly_failures(log.ttf('all'))}")
     causes = [f"{cause} {number:,}" for cause, number in about["causes"].items()]
-    return [*question, *_first_record(log), *lives, *([f"causes    {listed(causes, _MOST_LISTED)}"] if causes else [])]
+    return [
+        *question,
+        *_first_record(log),
+        *lives,
+        *([f"causes    {first_names(causes, _MOST_LISTED)}"] if causes else []),
+    ]
 
 
 def _ended(lives: DataFrame) -> str:
@@ -172,7 +177,7 @@ def complete(log: rf.FailureLog, about: dict[str, Any]) -> list[str]:
         lines.append(f"selected  {'; '.join(about['selection'])} ({left_out} left out)")
     lines += [
         *_window(log, about),
-        f"systems   {len(about['systems'])}: {listed(about['systems'], _MOST_LISTED)}",
+        f"systems   {len(about['systems'])}: {first_names(about['systems'], _MOST_LISTED)}",
         f"nodes     {about['nodes']:,} ({_listing(log, about['nodes_without_failure'])})",
         *_in_service(log),
         f"events    {about['events']:,} ({about['events_without_node']:,} without a node)",

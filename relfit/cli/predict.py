@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import ArgumentError, DataError
-from relfit.base.text import count, interval, listed, number
+from relfit.base.text import count, first_names, interval, number
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -62,7 +62,7 @@ class FleetOptions:
         families = None if self.families is None else checked.family_names(self.families)
         log = reading.read()
         if names is None and len(log.systems) > 1:
-            remedy = f"write --where system=NAME: {listed(log.systems)}"
+            remedy = f"write --where system=NAME: {first_names(log.systems)}"
             raise ArgumentError("the log has several systems", remedy=remedy)
         steps.next()
         words = self.at is None or self.at in ("now", "long-run", "long run")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import relfit as rf
 from relfit.base.errors import DataError, RelfitError
-from relfit.base.text import count, listed
+from relfit.base.text import count, first_names
 from relfit.cli import option_values as checked
 from relfit.cli import options as opt
 from relfit.cli import output
@@ -229,7 +229,7 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
         verb = "is" if len(named) <= 1 else "are"
         names = output.node_names(named.head(_NODES), study.log.systems)
-        first, lately = f": {listed(names, _NODES, len(named))}" if names else "", standing_out_lately(now)
+        first, lately = f": {first_names(names, _NODES, len(named))}" if names else "", standing_out_lately(now)
         answer.text = (
             f"As of {study.log.window.end:%Y-%m-%d}, {which} {verb} known to fail at least twice as often as the mean"
             f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)

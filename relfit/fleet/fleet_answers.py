@@ -14,7 +14,7 @@ from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Interval, Result
-from relfit.base.text import count, duration, listed, number
+from relfit.base.text import count, duration, first_names, number
 from relfit.base.units import HOURS_PER_WEEK
 from relfit.fleet._fleet_system import ages_now, system_of
 from relfit.fleet._placements import placements
@@ -336,7 +336,7 @@ class FleetModel(FleetParts, Result):
             return 0
         if system is None or str(system) not in names:
             what = "the log has several systems" if system is None else f"no system {system!r}"
-            some = listed(names)
+            some = first_names(names)
             raise ArgumentError(what, remedy=Remedy(f"name one of {some}", f"write --where system=NAME: {some}"))
         return names.index(str(system))
 

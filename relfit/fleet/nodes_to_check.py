@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from relfit.base.text import listed
+from relfit.base.text import first_names
 from relfit.fleet.fleet_parts import FleetParts
 from relfit.fleet.surveillance import nodes_of_late
 from relfit.log.failurelog import FailureLog
@@ -59,4 +59,4 @@ def standing_out_lately(now: pd.DataFrame) -> str:
         return f"{row['node']}{whose} ({row['lately']})"
 
     does = "node stands" if len(named) == 1 else "nodes stand"
-    return f"{len(named):,} {does} out lately: {listed(map(of, named.to_dict('records')), _NAMED)}"
+    return f"{len(named):,} {does} out lately: {first_names(map(of, named.to_dict('records')), _NAMED)}"

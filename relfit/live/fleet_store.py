@@ -12,7 +12,7 @@ import pandas as pd
 
 from relfit.base.errors import DataError
 from relfit.base.results import json_ready
-from relfit.base.text import count
+from relfit.base.text import count, first_names
 from relfit.live.live_records import Alarm, Fetched, Gone, stamp
 from relfit.live.log_from_store import stored_log
 from relfit.live.store_databases import Database, opened
@@ -255,7 +255,7 @@ class FleetStore:
                 f"UPDATE nodes AS e SET leaving = ?, leaving_known = TRUE FROM unlisted i WHERE {same}", (left, source)
             )
             names = [name for (name,) in database.rows("SELECT node FROM unlisted ORDER BY system, node")]
-            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {listed(names, _NAMED)}"
+            text = f"{count(len(names), 'node is', 'nodes are')} no longer listed: {first_names(names, _NAMED)}"
             gone += [(text, False, 0)] if names else []
         present = database.frame(
             "SELECT n.* FROM nodes n WHERE EXISTS (SELECT 1 FROM incoming i WHERE i.source = n.source)"

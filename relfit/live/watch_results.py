@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 import pandas as pd
 
 from relfit.base.results import Result
-from relfit.base.text import count
+from relfit.base.text import count, first_names
 from relfit.live.live_records import Alarm
 
 _WEEK = pd.Timedelta("7d")
+_NAMED = 10  # alarms that are over
 
 
 class Round(Result):
@@ -41,22 +42,24 @@ class Round(Result):
 
     @property
     def headline(self) -> str:
-        """Numbers of records, new records and alarms."""
+        """Numbers of records, new records and alarms, and of those that are over."""
         of = f"{self.fleet}: " if self.fleet else ""
         alarms = count(len(self.alarms), "alarm") if self.alarms or not self.looked else "no alarm"
         alarms = alarms if self.looked else f"changes were not looked for; {alarms}"
         new = f", {len(self.raised):,} of them new" if self.raised else ""
         failed = f"; {count(len(self.failed), 'source')} failed" if self.failed else ""
-        return f"{of}{count(self.records, 'record')}, {self.new:,} new; {alarms}{new}{failed}"
+        over = f", {len(self.over):,} over" if self.over else ""
+        return f"{of}{count(self.records, 'record')}, {self.new:,} new; {alarms}{new}{over}{failed}"
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """The headline, alarms with their advice, the new ones first, failed sources, and problems."""
+        """The headline, alarms with their advice, the new ones first, those that are over, failed sources, problems."""
         in_order = sorted(self.alarms, key=lambda alarm: alarm.key not in self.raised)
         alarms = [f"{self._mark(alarm)}: {alarm.text} {alarm.advice}".strip() for alarm in in_order]
         rows = self.sources[self.sources["failure"] != ""]
         failed = [f"source {row.source} failed: {row.failure}" for row in rows.itertuples()]
-        return (self.headline, *alarms, *failed, *self.problems)
+        over = [f"over: {first_names(self.over, _NAMED)}"] if self.over else []
+        return (self.headline, *alarms, *over, *failed, *self.problems)
 
     def _mark(self, alarm: Alarm) -> str:
         """The kind of an alarm, and whether it is new; in a first round, since when it stands."""

@@ -10,7 +10,7 @@ import pandas as pd
 from relfit.analyses.screening import OutlierNodes, RepairKinds
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.poisson import poisson_pmf
-from relfit.base.text import duration, listed, percent
+from relfit.base.text import duration, first_names, percent
 from relfit.fleet.prediction.mixing import log_negative_binomial
 from relfit.plotting import style
 from relfit.plotting._registry import Axes, plot
@@ -141,7 +141,7 @@ def repair_times(result: RepairKinds, ax: Axes | None = None, *, group: object =
         return style.empty(ax, "No repair was observed to its end, so there are no repair times to show")
     labels = list(lives.groups)
     if group is not None and group not in labels:
-        raise ArgumentError(f"no group {group!r}", remedy=f"the groups are {listed(labels)}")
+        raise ArgumentError(f"no group {group!r}", remedy=f"the groups are {first_names(labels)}")
     place = int(rows["repairs"].to_numpy().argmax()) if group is None else labels.index(group)
     row, name = rows.iloc[place], style.plain(style.group_name(labels[place]), 24)
     part = slice(int(lives.offsets[place]), int(lives.offsets[place + 1]))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from relfit import plotting
 from relfit.analyses.screening.periods import FEWEST
-from relfit.base.text import count, duration, listed, number, p_value, percent
+from relfit.base.text import count, duration, first_names, number, p_value, percent
 from relfit.base.units import HOURS_PER_YEAR
 from relfit.fleet import FleetModel
 from relfit.fleet.nodes_to_check import standing_out_lately
@@ -301,7 +301,8 @@ def _standing_out(now: pd.DataFrame, m: ReportData) -> str:
         names.append(f"{row['node']}{of} ({number(row['factor'], 2)} times, {limits})")
     does = f"{count(len(named), 'node')} {'fails' if len(named) == 1 else 'fail'}"
     also = lately and f"; {lately}"
-    return f"As of {when}, {does} at least twice as often as the mean: {listed(names, _NODES_NAMED, len(named))}{also}."
+    which = first_names(names, _NODES_NAMED, len(named))
+    return f"As of {when}, {does} at least twice as often as the mean: {which}{also}."
 
 
 def _ageing(m: ReportData) -> str:

@@ -330,7 +330,8 @@ def test_an_alarm_stands_where_a_round_cannot_look_for_changes(fleet: Path, wron
     (fleet / "watch.toml").write_text(settings.replace("[[", "nodes = 3\n[["))
     result = watch(read_watch_settings(fleet / "watch.toml"), "2024-01-09")
     assert (result.alarms, result.over) == ((), ("node: node n2",))
-    assert result.headline == "6 records, 0 new; no alarm"
+    assert result.headline == "6 records, 0 new; no alarm, 1 over"
+    assert "over: node: node n2" in result.findings
 
 
 @pytest.mark.parametrize("nodes", ["0", "-3", "true", "1.5", "[]", "[1, 2]", '"n[1-3]"', '["n[0-99999999]"]'])

@@ -17,7 +17,7 @@ from relfit.analyses.regression.regression_results import Regression
 from relfit.base.arrays import BoolArray, FloatArray
 from relfit.base.errors import RelfitError
 from relfit.base.numeric.ordering import natural_key
-from relfit.base.text import count, listed
+from relfit.base.text import count, first_names
 
 REST = "all other values"
 _FEWEST = 5  # expected failures, and nodes behind times, of a level that stands alone
@@ -52,7 +52,7 @@ def compared_levels(
         few |= failures == 0.0
     rare = sorted(failures.index[few], key=natural_key)
     named = [f"{name} ({count(nodes[name], 'node')}, {count(int(failures[name]), 'failure')})" for name in rare]
-    told = listed(named, _NAMED)
+    told = first_names(named, _NAMED)
     common = groups.where(~groups.isin(rare))
     joined = expected[rare].sum() >= _FEWEST and nodes[rare].sum() >= fewest
     if len(share) - len(rare) + joined < 2:

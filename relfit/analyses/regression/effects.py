@@ -26,7 +26,7 @@ from relfit.base.errors import ArgumentError, RelfitError
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result
-from relfit.base.text import count, listed, p_value
+from relfit.base.text import count, first_names, p_value
 from relfit.io.parsing.times import are_dates
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import check_log
@@ -147,7 +147,7 @@ class AttributeEffects(Result):
         """The attributes without any answer, and why; empty if there are none."""
         rows = self.table[~self.table["attribute"].isin(self.answered["attribute"])].drop_duplicates("attribute")
         reasons = [
-            f"{listed(names, _NAMED)} ({why})"
+            f"{first_names(names, _NAMED)} ({why})"
             for why, names in rows.groupby("status", sort=False)["attribute"].agg(list).items()
         ]
         return "; ".join(reasons)

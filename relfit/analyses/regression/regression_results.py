@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
-from relfit.base.text import count, listed, p_value
+from relfit.base.text import count, first_names, p_value
 from relfit.base.units import HOURS_PER_YEAR
 
 _ALPHA = 0.05
@@ -161,7 +161,7 @@ class Regression(Result):
             names = [str(name) for name in p.index[p <= _ALPHA]]
             if names:
                 ratios = "the hazard ratio changes" if len(names) == 1 else "hazard ratios change"
-                those = f"{ratios} with time for {listed(names, _NAMED)}"
+                those = f"{ratios} with time for {first_names(names, _NAMED)}"
                 findings.append(f"Hazards are not proportional: {those}; the ratio is a mean.")
         dropped = (f"{rows:,} left out: {reason}" for reason, rows in self.dropped.items())
         return (*findings, *dropped, *self.notes)

@@ -16,7 +16,7 @@ from relfit.base.arguments import share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.numeric.false_discovery import adjusted_p
 from relfit.base.results import Result
-from relfit.base.text import count, duration, listed
+from relfit.base.text import count, duration, first_names
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.log.failurelog import FailureLog
 from relfit.log.outages import node_codes, watched_of
@@ -79,7 +79,7 @@ class RepeatFailures(Result):
             names.append(f"{name} ({count(int(row['repeats']), 'time')}, {cause}last {row['last']:%Y-%m-%d})")
         return (
             f"{count(len(each), 'node')} failed again after a repair, sooner than chance explains: "
-            f"{listed(names, _NAMED, len(each))}."
+            f"{first_names(names, _NAMED, len(each))}."
         )
 
     @property
