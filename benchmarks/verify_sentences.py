@@ -57,12 +57,12 @@ WORDS = (
     "no change, not uneven",
     "rises or falls",
     "several periods",
-    "not at a steady rate",
-    "at a steady rate",
+    "not at a constant rate",
+    "at a constant rate",
     "fail together",
     "ageing",
 )
-_AT_REST, _MOVES = {"no change, not uneven", "at a steady rate"}, {"not at a steady rate"}
+_AT_REST, _MOVES = {"no change, not uneven", "at a constant rate"}, {"not at a constant rate"}
 MOVING: dict[str, set[str]] = {
     # a kind, and the words that are true of it
     "steady, equal nodes": _AT_REST,
@@ -191,7 +191,7 @@ def moving_log(kind: str, seed: int) -> Any:
 
 
 def moving_words(log: Any) -> set[str]:
-    """The words of the commands on one log."""
+    """What the commands say of one log, by their results: sentences may be worded anew."""
     from relfit.analyses.independence import dependence
     from relfit.analyses.recurrence import histories_of_incidents, trend_tests
     from relfit.analyses.screening import incidents, outlier_nodes
@@ -204,18 +204,17 @@ def moving_words(log: Any) -> set[str]:
         found.add("no change, not uneven")
     if len(points) > 1:
         found.add("several periods")
-    text = trend_tests(histories_of_incidents(log, joined), "all").headline
-    if any(f"rate of failures {verb}" in text for verb in ("rises", "falls", "changes")):
+    if trend_tests(histories_of_incidents(log, joined), "all").lasting:
         found.add("rises or falls")
-    text = dependence(log, incidents=joined).headline.lower()
-    if "do not come at a steady rate" in text or "do not come at random" in text:
-        found.add("not at a steady rate")
-    elif "show no dependence along time" in text:
-        found.add("at a steady rate")
-    if "fail together" in text:
+    answers = dependence(log, incidents=joined)
+    if any(answers.depends(part) for part in ("pooled", "dispersion", "cycles")):
+        found.add("not at a constant rate")
+    elif any(answers.depends(part) is False for part in ("pooled", "dispersion", "cycles")):
+        found.add("at a constant rate")
+    if any(answers.depends(part) for part in ("correlation", "cofailure", "place")):
         found.add("fail together")
-    text = outlier_nodes(log, of=joined).models.headline
-    if "rate of a node falls" in text or "rate of a node rises" in text:
+    models = outlier_nodes(log, of=joined).models
+    if models.ageing[0] and not (models.moving is not None and models.moving[0]):
         found.add("ageing")
     return found
 
