@@ -67,6 +67,18 @@ def test_log_rank_is_that_of_lifelines(ties: bool) -> None:
     assert ours.table["failures"].sum() == OBSERVED.sum() == pytest.approx(ours.table["expected"].sum())
 
 
+def test_log_rank_of_many_samples_is_that_of_lifelines() -> None:
+    """One test of two groups in five had two degrees of freedom: rounding counted as rank."""
+    rng = np.random.default_rng(9)
+    for groups in (2, 3, 6) * 30:
+        times, label = rng.exponential(1.0 + rng.random(40 * groups)), np.repeat(np.arange(groups), 40)
+        seen = rng.random(times.size) < 0.8
+        ours = rf.log_rank(times, by=[f"g{one}" for one in label], observed=seen)
+        theirs = multivariate_logrank_test(times, label, seen)
+        assert ours.degrees == groups - 1
+        np.testing.assert_allclose([ours.statistic, ours.p], [theirs.test_statistic, theirs.p_value], rtol=1e-6)
+
+
 def test_log_rank_counts_who_entered_late_by_hand() -> None:
     # at 2: one of a, one of b at risk (the other b enters at 3); at 4: two of b; at 5: one of b
     result = rf.log_rank([2.0, 4.0, 5.0], by=["a", "b", "b"], entry=[0.0, 0.0, 3.0])

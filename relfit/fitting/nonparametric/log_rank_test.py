@@ -14,6 +14,8 @@ from relfit.base.text import count, p_value
 from relfit.fitting.nonparametric.samples import lives_of
 from relfit.log.lifedata import LifeData
 
+_ROUNDING = 1e-11  # of the variance of all failures: smaller eigenvalues are zero
+
 
 class LogRank(Result):
     """A log-rank test.
@@ -119,8 +121,10 @@ def log_rank(
     spread = d * (n - d) / np.maximum(n - 1.0, 1.0)
     covariance = np.diag(share @ spread) - (share * spread) @ share.T
     difference = failed.sum(axis=1) - expected
-    degrees = int(np.linalg.matrix_rank(covariance, hermitian=True))
-    statistic = float(difference @ np.linalg.pinv(covariance, hermitian=True) @ difference) if degrees else np.nan
+    value, vector = np.linalg.eigh(covariance)  # singular: differences add up to zero
+    used = value > _ROUNDING * spread.sum()
+    degrees = int(used.sum())
+    statistic = float(np.sum((difference @ vector[:, used]) ** 2 / value[used])) if degrees else np.nan
     table = key_columns(lives.groups).assign(
         durations=lives.n_lives, failures=failed.sum(axis=1).astype(np.int64), expected=expected
     )
