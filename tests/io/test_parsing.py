@@ -58,6 +58,9 @@ def test_cells_as_texts():
 def test_codes_become_categories():
     column = in_categories(np.array([1, 0, -1]), np.array([0, 1, -1, 1]), pd.Index(["a", "b"]))
     assert column.astype(object).fillna("none").tolist() == ["b", "a", "none", "a"]
+    kinds = pd.Index([f"k{number:03d}" for number in range(200)])
+    column = in_categories(np.append(np.arange(200), -1), np.array([199, -1, 0]), kinds)
+    assert column.astype(object).fillna("none").tolist() == ["k199", "none", "k000"]
 
 
 def test_settings_name_the_line_of_a_fault():

@@ -93,3 +93,15 @@ def test_a_store_of_the_version_before_learns_the_slots(tmp_path: Path) -> None:
         store._database.execute("UPDATE about SET value = '1' WHERE name = 'version'")
     second = watch(settings, now="2024-01-07")
     assert (second.records, second.new, second.gone) == (3, 1, ())
+
+
+def test_settings_elsewhere_name_logs_from_where_the_command_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, settings = tmp_path / "work", tmp_path / "settings"
+    for folder in (work, settings):
+        folder.mkdir()
+    (work / "slots.csv").write_text(SLOTS)
+    monkeypatch.chdir(work)
+    write_settings(["slots.csv"], settings / "watch.toml", nodes=4)
+    assert watch(read_watch_settings(settings / "watch.toml"), now="2024-01-06").records == 3
