@@ -660,3 +660,15 @@ def test_what_jobs_lost_lately_by_hand() -> None:
     assert lost == pytest.approx(1.0 - 126.0 * (2.0 / 3.0) / 168.0)
     assert (low, high) == pytest.approx((lost, lost))
     assert np.isnan(lost_lately(nodes, 20 * 168.0, 3, 2.0, Checkpoint(save=1.0, restore=0.0), 0.9)).all()
+
+
+def test_limits_of_what_jobs_lost_lately_by_hand() -> None:
+    """Both nodes stand still for 42 hours of every other week; saves take 1 of every 3 hours, and what ran is lost."""
+    starts = 168.0 * np.arange(0, 20, 2)
+    outages = [{"node": "a", "start": at, "end": at + 42.0} for at in starts]
+    log = make_log(outages, [{"node": "a"}, {"node": "b"}], window=(0, 20 * 168.0))
+    (nodes,) = NodeOutages.of(log)
+    limits = lost_lately(nodes, 20 * 168.0, 2, 2.0, Checkpoint(save=1.0, restore=0.0), 0.9)
+    weeks = [1.0 - 126.0 * (2.0 / 3.0) / 168.0, 1.0 / 3.0] * 6
+    mean, error = np.mean(weeks), np.std(weeks, ddof=1) / np.sqrt(12)
+    assert limits == pytest.approx((mean - stats.t.ppf(0.95, 11) * error, mean, mean + stats.t.ppf(0.95, 11) * error))

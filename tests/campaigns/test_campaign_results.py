@@ -324,7 +324,7 @@ def test_a_cell_that_leaves_a_parameter_has_the_price_of_its_configured_value(tm
 def test_each_experiment_has_a_file_of_statistics(tmp_path: Path) -> None:
     experiments = [{"label": "Recovery (min)", "parameter": "x", "values": [1.0, 2.0]}]
     result = swept(tmp_path, "noisy", experiments=experiments, replications=4)
-    (path,) = result.write(tmp_path / "files")
+    (path,) = result.write(tmp_path / "of" / "files")
     assert path.name == "recovery_min.csv"
     table = pd.read_csv(path)
     assert table.columns[:3].tolist() == ["x", "output", "runs"]

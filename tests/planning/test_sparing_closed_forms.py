@@ -164,6 +164,13 @@ def test_blocks_of_a_rack_go_down_together() -> None:
     assert seen[int(enough.spare_blocks) + 1 :].sum() < 0.0015
 
 
+def test_racks_that_never_fail_need_no_spares() -> None:
+    alone = spare_blocks_needed(1500.0, 5, 0.001, blocks=200)
+    racks = spare_blocks_needed(1500.0, 5, 0.001, blocks=200, racks=10, mtbf_rack=np.inf)
+    assert int(racks.spare_blocks) == int(alone.spare_blocks)
+    assert float(racks.probability) == pytest.approx(float(alone.probability))
+
+
 def test_the_convolution_over_racks_is_exact() -> None:
     rng = np.random.default_rng(6)
     for _ in range(40):
