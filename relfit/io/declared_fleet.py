@@ -139,10 +139,12 @@ def observed(
         if absent.any():
             fleet.left_out.append(("of nodes that were not there within the window", int(absent.sum())))
         outside |= absent
+        were = "was" if gone.sum() == 1 else "were"
+        late = not fleet.window.end_known and bool((fleet.population["entered"] > fleet.window.end).any())
+        until = ", which ends with the last record; if records ended later: --observed /TO" if late else ""
+        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window{until}")
         people = people[~gone].reset_index(drop=True)
         fleet.population = people.assign(**{name: text_column(people[name]) for name in ("system", "node")})
-        were = "was" if gone.sum() == 1 else "were"
-        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window")
     fleet.notes += beyond
     inside = events[~outside].reset_index(drop=True) if outside.any() else events
     fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)

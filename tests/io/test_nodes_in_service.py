@@ -103,3 +103,35 @@ def test_nodes_installed_long_before_the_first_record_are_watched_from_it(tmp_pa
     soon = _log(tmp_path, nodes.replace("2019-06-01", "2023-12-31"), failures)
     assert soon.window.start == pd.Timestamp("2023-12-31", tz="UTC")
     assert _hours(soon) == [30 * 24.0, 19 * 24.0]
+
+
+def test_a_date_of_leaving_after_the_window_is_its_end(tmp_path: Path) -> None:
+    nodes = "node,entered,left\na,2024-01-01,2028-10-01\nb,2024-01-06,2024-01-16\nc,2024-01-11,2024-02-10\n"
+    declared = _log(tmp_path, nodes, **WINDOW)
+    assert _hours(declared) == [30 * 24.0, 10 * 24.0, 20 * 24.0]
+    assert declared.population["left_known"].all()
+    assert declared.between(until="2024-01-31").population["left"].equals(declared.population["left"])
+    seen = _log(tmp_path, nodes.replace("2028-10-01", ""), window_start="2024-01-01")
+    assert _hours(seen) == [20 * 24.0, 10 * 24.0, 10 * 24.0]  # the last record is of the 21st
+    assert seen.population["left_known"].tolist() == [False, True, False]
+
+
+def test_a_date_of_entering_after_the_last_record_does_not_end_the_window_later(tmp_path: Path) -> None:
+    log = _log(tmp_path, "node,entered\na,2024-01-01\nb,2024-01-01\nc,2024-01-16\nd,2026-01-01\ne,2026-01-01\n")
+    assert (log.window.end, log.window.end_known) == (pd.Timestamp("2024-01-21", tz="UTC"), False)
+    assert _hours(log) == [20 * 24.0, 20 * 24.0, 5 * 24.0]
+    note = "2 nodes of the list were not there within the window, which ends with the last record"
+    assert [text for text in log.source.notes if note in text]
+
+
+def test_the_last_date_of_leaving_ends_the_window_unless_records_stop_long_before(tmp_path: Path) -> None:
+    days = [f"{'ab'[day % 2]},2024-01-{day:02d}" for day in range(1, 31)]
+    failures = "\n".join(["node,start", *days]) + "\n"
+    nodes = "node,installed,retired\na,2024-01-01,2024-01-11\nb,2024-01-01,2024-02-01\n"
+    log = _log(tmp_path, nodes, failures)
+    assert (log.window.end, log.window.end_known) == (pd.Timestamp("2024-02-01", tz="UTC"), True)
+    for later in ("2025-06-01", "2199-01-01"):  # 30 records in a month and none for years; nobody has seen the future
+        log = _log(tmp_path, nodes.replace("2024-02-01", later), failures)
+        assert (log.window.end, log.window.end_known) == (pd.Timestamp("2024-01-30", tz="UTC"), False)
+        assert _hours(log) == [10 * 24.0, 29 * 24.0]
+        assert any("long after the last record" in note for note in log.source.notes)
