@@ -25,7 +25,7 @@ from relfit.io.reader import one_by_one
 from relfit.io.table_columns import Columns
 from relfit.io.table_mapping import TableMapping, mapping_of
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import NOT_SEEN, pairs
+from relfit.log.tables import FAILED_AGAIN, NOT_SEEN, pair_codes, pairs, recounted
 
 DECLARATIONS = ("n_nodes", "population", "entered", "left", "window_start", "window_end", "system_name")
 """Options of `relfit.read` that name no column of a log, and go with every format."""
@@ -154,14 +154,17 @@ def observed(
 
 def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
     """The `read` of several contents from that of one; ``n_nodes`` is the number of nodes of all of them together."""
-    read_all = one_by_one(read)
+    read_each = one_by_one(read)
+
+    def read_all(contents: Sequence[Content], **options: object) -> FailureLog:
+        return _not_beyond_next(read_each(contents, **options))
 
     @wraps(read)
     def read_and_fill(
         contents: Sequence[Content], *, mapping: str | Path | Mapping[str, object] | None = None, **options: object
     ) -> FailureLog:
         if len(contents) == 1:
-            return read_all(contents, mapping=mapping, **options)
+            return read_each(contents, mapping=mapping, **options)
         fields = {name: value for name, value in options.items() if name in TableMapping.model_fields}
         meaning = mapping_of(mapping, {name: value for name, value in fields.items() if value is not None})
         if meaning.n_nodes is None:
@@ -175,6 +178,19 @@ def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
         return replace(log, population=_filled_up(there, meaning.n_nodes, window))
 
     return read_and_fill
+
+
+def _not_beyond_next(log: FailureLog) -> FailureLog:
+    """The log of several files: an outage open in one of them, in which another has a failure, has no known end."""
+    events = log.events
+    following = events["start"].groupby(pair_codes(events)).shift(-1)
+    again = events["end_cut"] & (events["start"] < following) & (following < events["end"])
+    if not again.any():
+        return log
+    events = events.assign(end=events["end"].mask(again), end_cut=events["end_cut"] & ~again)
+    notes = [recounted(note, events) for note in log.source.notes if not note.endswith(FAILED_AGAIN)]
+    notes.append(f"{count(int(events['end'].isna().sum()), 'outage')} {FAILED_AGAIN}")
+    return replace(log, events=events, source=replace(log.source, notes=tuple(filter(None, notes))))
 
 
 def _refuse_a_list_too(mapping: TableMapping) -> None:

@@ -266,6 +266,14 @@ def _reject_repeated(
     rejections.reject(
         of_row != np.arange(lines.size), lambda row: f"the same node, times and cause as line {lines[of_row[row]]}"
     )
+    # an outage that was going on when one row was written, and had ended when another was
+    outage = codes.groupby([name for name in codes if name != "end"], sort=False).ngroup()
+    ended = pd.Series(rows, dtype="Int64").where(codes["end"] >= 0).groupby(outage).transform("first")
+    of_row[rows] = ended.where(codes["end"] < 0).fillna(pd.Series(rows)).to_numpy(np.int64)
+    rejections.reject(
+        of_row != np.arange(lines.size),
+        lambda row: f"the same outage as line {lines[of_row[row]]}, which has its end",
+    )
 
 
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
