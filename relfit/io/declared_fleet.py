@@ -16,8 +16,9 @@ import pandas as pd
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.text import count
 from relfit.base.units import instant
-from relfit.io.frames import open_outages, outside_window, text_column, with_nodes
+from relfit.io.frames import text_column, with_nodes
 from relfit.io.node_list import NodeList, listed
+from relfit.io.observed_events import observed_events
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.raw_logs import SYSTEM
@@ -131,24 +132,27 @@ def observed(
         fleet.population, fleet.window, fleet.order_note, fleet.notes = listed(
             columns, nodes, population, window, len(events)
         )
-    outside, fleet.left_out, beyond = outside_window(events["start"], fleet.window, columns.zone, mapping.window_end)
     people = fleet.population
     gone = (people["left"] < people["entered"]).to_numpy()
+    absent = pairs(events).isin(pairs(people[gone])) if gone.any() else None
     if gone.any():
-        absent = pairs(events).isin(pairs(people[gone])) & ~outside
-        if absent.any():
-            fleet.left_out.append(("of nodes that were not there within the window", int(absent.sum())))
-        outside |= absent
         were = "was" if gone.sum() == 1 else "were"
         late = not fleet.window.end_known and bool((fleet.population["entered"] > fleet.window.end).any())
         until = ", which ends with the last record; if records ended later: --observed /TO" if late else ""
         fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window{until}")
         people = people[~gone].reset_index(drop=True)
         fleet.population = people.assign(**{name: text_column(people[name]) for name in ("system", "node")})
-    fleet.notes += beyond
-    inside = events[~outside].reset_index(drop=True) if outside.any() else events
-    fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)
-    fleet.notes += still
+    inside = observed_events(
+        events,
+        fleet.population,
+        fleet.window,
+        columns.zone,
+        declared_end=mapping.window_end,
+        in_service=nodes is not None,
+        absent=absent,
+    )
+    fleet.events, fleet.left_out = inside.events, inside.left_out
+    fleet.notes += inside.notes
     return fleet
 
 

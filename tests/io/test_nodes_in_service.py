@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.analyses.recurrence import availability
 from relfit.cli.app import main
 
 FAILURES = "node,start\na,2024-01-03\nb,2024-01-08\na,2024-01-21\n"
@@ -135,3 +136,38 @@ def test_the_last_date_of_leaving_ends_the_window_unless_records_stop_long_befor
         assert (log.window.end, log.window.end_known) == (pd.Timestamp("2024-01-30", tz="UTC"), False)
         assert _hours(log) == [10 * 24.0, 29 * 24.0]
         assert any("long after the last record" in note for note in log.source.notes)
+
+
+def test_failures_outside_of_the_time_in_service_are_left_out_with_a_note(tmp_path: Path) -> None:
+    failures = (
+        "node,start,end\na,2024-01-03,2024-01-04\na,2024-01-09 12:00,2024-01-12\na,2024-01-20,2024-01-21\n"
+        "b,2024-01-05,2024-01-06\nb,2024-01-16,2024-01-17\nb,2024-01-18,2024-01-19\n"
+    )
+    log = _log(tmp_path, "node,entered,left\na,2024-01-10,\nb,2024-01-01,2024-01-16\n", failures, **WINDOW)
+    assert log.events["line"].tolist() == [3, 4, 5, 6]
+    cut = log.events["start_cut"].to_numpy()
+    assert log.events["start"][cut].tolist() == [pd.Timestamp("2024-01-10", tz="UTC")]  # in repair as it entered
+    assert log.source.left_out == (("outside the time in service of their nodes", 2),)
+    note = "2 events lie outside the time in service of their nodes, as that of a on 2024-01-03: left out"
+    assert [text for text in log.source.notes if text.startswith(note)]
+    times = log.ttf("all")
+    assert (times.total_time.sum(), times.observed.sum()) == ((21 + 15) * 24.0, 3)
+    assert "2 events left out (outside the time in service of their nodes)" in log.source.omissions
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_an_outage_that_reaches_into_the_declared_window_counts_as_downtime(tmp_path: Path, zone: str) -> None:
+    failures = "".join(
+        f"n{i},2024-09-2{i} 00:00,2024-10-{10 + i} 00:00\nn{i},2024-10-25 0{i}:00,2024-10-25 0{i + 1}:00\n"
+        for i in range(9)
+    )
+    failures += "n9,2024-09-20 00:00,2024-09-21 00:00\nn9,2024-09-30 00:00,\n"
+    (tmp_path / "log.csv").write_text(f"node,start,end\n{failures}")
+    span = {"window_start": "2024-10-01", "window_end": "2024-11-01", "timezone": zone}
+    log = rf.read(tmp_path / "log.csv", n_nodes=10, **span)
+    assert (len(log), int(log.events["start_cut"].sum()), int(log.events["end_cut"].sum())) == (19, 10, 1)
+    assert log.source.left_out == (("before the declared start", 1),)
+    hours = log.window.hours  # an hour more where clocks go back, which n9 is down for as well
+    down = sum(24 * (9 + i) + 1 for i in range(9)) + hours
+    assert availability(log).operational[0] == pytest.approx(1.0 - down / (10 * hours))
+    assert log.ttf("all").observed.sum() == 9
