@@ -171,3 +171,15 @@ def test_an_outage_that_reaches_into_the_declared_window_counts_as_downtime(tmp_
     down = sum(24 * (9 + i) + 1 for i in range(9)) + hours
     assert availability(log).operational[0] == pytest.approx(1.0 - down / (10 * hours))
     assert log.ttf("all").observed.sum() == 9
+
+
+def test_a_file_of_a_month_without_a_failure_is_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("node,start\na,2024-01-03\n")
+    (tmp_path / "2.csv").write_text("node,start\n")
+    (tmp_path / "3.csv").write_text("node,start\nb,2024-03-03\n")
+    span = {"window_start": "2024-01-01", "window_end": "2024-04-01", "n_nodes": 3}
+    log = rf.read(tmp_path / "*.csv", **span)
+    assert (len(log), log.n_nodes, log.window.hours) == (2, 3, 91 * 24.0)
+    assert "1 of 3 files has no row: 2.csv" in log.source.notes
+    with pytest.raises(rf.ReadError, match=r"2.csv, line 1: there is a header but no row"):
+        rf.read(tmp_path / "2.csv", **span)
