@@ -353,6 +353,12 @@ def _log(
     if len(fleet.population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
     said += fleet.notes
+    ahead = int((seen["start"] > pd.Timestamp.now("UTC") + pd.Timedelta("1D")).sum())
+    if ahead:
+        said.append(
+            f"{out_of(ahead, len(seen), 'row')} of a time still to come, up to {seen['start'].max():%Y-%m-%d}: kept, "
+            "as of a simulated log; if they are wrong: --observed FROM/TO"
+        )
     rows_kept = int(rejections.kept.sum())
     source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, fleet.left_out)
     return FailureLog(fleet.events, fleet.population, fleet.window, rejections.frame(), source)

@@ -551,7 +551,14 @@ def test_a_mistyped_year_does_not_move_the_end_of_the_log() -> None:
     assert log.rejected["reason"].tolist() == ["starts in the future", "ends in the future"]
     assert log.window.end == pd.Timestamp("2025-05-05 02:00", tz="UTC")
     later = table.assign(**{name: table[name].str.replace("202", "220", n=1) for name in ("start", "end")})
-    assert len(rf.read(later.drop(index=[7, 9]))) == 48  # a simulated log may lie in the future
+    simulated = rf.read(later.drop(index=[7, 9]))
+    assert len(simulated) == 48  # a simulated log may lie in the future
+    note = "48 of 48 rows are of a time still to come, up to 2205-05-05: kept"
+    assert [text for text in simulated.source.notes if text.startswith(note)]
+    half = rf.read(pd.DataFrame({"node": ["a", "b"], "start": ["2024-01-01", "2199-01-01"]}))
+    assert any(
+        text.startswith("1 of 2 rows is of a time still to come, up to 2199-01-01: kept") for text in half.source.notes
+    )
 
 
 @pytest.mark.parametrize("odd", ["1e-05", "n/a", "?", "-0.12345678901234567", ""])
