@@ -16,6 +16,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import Remedy
 from relfit.base.text import count, out_of
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
+from relfit.io.clock_lines import in_order_of_units
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
 from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended, flags
@@ -282,6 +283,8 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     nodes = NodeList.of(columns, folder)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
+    if columns.zone != "UTC" and columns.clocks[columns.named("start")] == {False}:
+        time = in_order_of_units(time, node.cat.codes.to_numpy(), columns.zone)
     clocks = columns.one_clock()
     rejections.reject(columns.to_come(time, time), "a time in the future", columns.named("start"))
     words = columns.category("state")
