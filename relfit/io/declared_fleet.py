@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.errors import ArgumentError, ReadError, Remedy
 from relfit.base.text import count
 from relfit.base.units import instant
 from relfit.io.frames import text_column, with_nodes
@@ -135,6 +135,12 @@ def observed(
     people = fleet.population
     gone = (people["left"] < people["entered"]).to_numpy()
     absent = pairs(events).isin(pairs(people[gone])) if gone.any() else None
+    if nodes is not None and gone.all():
+        raise ReadError(
+            f"no node of the list was in service from {fleet.window.start:%Y-%m-%d} to {fleet.window.end:%Y-%m-%d}",
+            path=nodes.place,
+            remedy=Remedy("correct its dates, or the window", "correct its dates, or --observed FROM/TO"),
+        )
     if gone.any():
         were = "was" if gone.sum() == 1 else "were"
         late = not fleet.window.end_known and bool((fleet.population["entered"] > fleet.window.end).any())

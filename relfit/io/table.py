@@ -284,7 +284,7 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
     if columns.zone != "UTC" and columns.clocks[columns.named("start")] == {False}:
-        time = in_order_of_units(time, node.cat.codes.to_numpy(), columns.zone)
+        time = in_order_of_units(time, np.asarray(node.cat.codes, dtype=np.int64), columns.zone)
     clocks = columns.one_clock()
     rejections.reject(columns.to_come(time, time), "a time in the future", columns.named("start"))
     words = columns.category("state")

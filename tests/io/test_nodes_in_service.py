@@ -183,3 +183,13 @@ def test_a_file_of_a_month_without_a_failure_is_passed_over(tmp_path: Path) -> N
     assert "1 of 3 files has no row: 2.csv" in log.source.notes
     with pytest.raises(rf.ReadError, match=r"2.csv, line 1: there is a header but no row"):
         rf.read(tmp_path / "2.csv", **span)
+
+
+@pytest.mark.parametrize(
+    "nodes", ["node,entered\na,2026-01-01\nb,2026-01-01\n", "node,left\na,2020-01-01\nb,2020-01-01\n"]
+)
+def test_a_list_of_which_no_node_was_there_is_refused(tmp_path: Path, nodes: str) -> None:
+    with pytest.raises(
+        rf.ReadError, match=r"nodes\.csv: no node of the list was in service from 2024-01-03 to 2024-01-21"
+    ):
+        _log(tmp_path, nodes)
