@@ -14,7 +14,7 @@ import pandas as pd
 
 from relfit.base.arrays import BoolArray, IntArray
 from relfit.io.parsing.stamps import Stamps
-from relfit.io.parsing.times import localised
+from relfit.io.parsing.times import localised, since_1970
 
 _MONTHS = np.frombuffer(b"JanFebMarAprMayJunJulAugSepOctNovDec", np.uint8).reshape(12, 3).astype(np.int64)
 _CODES = (_MONTHS * np.array([65536, 256, 1])).sum(axis=1)
@@ -125,6 +125,27 @@ def in_order(clock: IntArray, zone: str) -> IntArray:
             again = these[back[0] :]
             chosen[again] = second[again]
     return chosen
+
+
+def in_order_of_units(times: pd.Series, unit: IntArray, zone: str) -> pd.Series:
+    """Instants, with the first reading of an hour that occurs twice, in the order of the lines of each unit.
+
+    That order decides where it is that of time, which the unit's times outside of that hour say.
+    """
+    order = np.argsort(unit, kind="stable")
+    order = order[times.notna().to_numpy()[order]]
+    local = times.iloc[order].dt.tz_convert(zone).dt.tz_localize(None)
+    clock, hour = (each.astype("int64").to_numpy() for each in (local, local.dt.floor("h")))
+    first, second = _readings(clock, zone)
+    coarse = np.where(first != second, hour, clock)
+    chosen = np.array(first, dtype=np.int64)
+    for rows in np.split(np.arange(order.size), np.flatnonzero(np.diff(unit[order])) + 1):
+        steps = np.diff(coarse[rows])
+        if (first[rows] != second[rows]).any() and steps.any() and (steps >= 0).all():
+            chosen[rows] = in_order(clock[rows], zone)
+    read = times.copy()
+    read.iloc[order] = since_1970(chosen)
+    return read
 
 
 def instants_of(stamps: Stamps, zone: str) -> IntArray:

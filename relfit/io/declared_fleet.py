@@ -13,11 +13,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from relfit.base.errors import ArgumentError, Remedy
+from relfit.base.errors import ArgumentError, ReadError, Remedy
 from relfit.base.text import count
 from relfit.base.units import instant
-from relfit.io.frames import open_outages, outside_window, text_column, with_nodes
+from relfit.io.frames import text_column, with_nodes
 from relfit.io.node_list import NodeList, listed
+from relfit.io.observed_events import observed_events
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.raw_logs import SYSTEM
@@ -25,7 +26,7 @@ from relfit.io.reader import one_by_one
 from relfit.io.table_columns import Columns
 from relfit.io.table_mapping import TableMapping, mapping_of
 from relfit.log.failurelog import FailureLog, Window
-from relfit.log.tables import NOT_SEEN, pairs
+from relfit.log.tables import FAILED_AGAIN, NOT_SEEN, pair_codes, pairs, recounted
 
 DECLARATIONS = ("n_nodes", "population", "entered", "left", "window_start", "window_end", "system_name")
 """Options of `relfit.read` that name no column of a log, and go with every format."""
@@ -131,35 +132,49 @@ def observed(
         fleet.population, fleet.window, fleet.order_note, fleet.notes = listed(
             columns, nodes, population, window, len(events)
         )
-    outside, fleet.left_out, beyond = outside_window(events["start"], fleet.window, columns.zone, mapping.window_end)
     people = fleet.population
     gone = (people["left"] < people["entered"]).to_numpy()
+    absent = pairs(events).isin(pairs(people[gone])) if gone.any() else None
+    if nodes is not None and gone.all():
+        raise ReadError(
+            f"no node of the list was in service from {fleet.window.start:%Y-%m-%d} to {fleet.window.end:%Y-%m-%d}",
+            path=nodes.place,
+            remedy=Remedy("correct its dates, or the window", "correct its dates, or --observed FROM/TO"),
+        )
     if gone.any():
-        absent = pairs(events).isin(pairs(people[gone])) & ~outside
-        if absent.any():
-            fleet.left_out.append(("of nodes that were not there within the window", int(absent.sum())))
-        outside |= absent
+        were = "was" if gone.sum() == 1 else "were"
+        late = not fleet.window.end_known and bool((fleet.population["entered"] > fleet.window.end).any())
+        until = ", which ends with the last record; if records ended later: --observed /TO" if late else ""
+        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window{until}")
         people = people[~gone].reset_index(drop=True)
         fleet.population = people.assign(**{name: text_column(people[name]) for name in ("system", "node")})
-        were = "was" if gone.sum() == 1 else "were"
-        fleet.notes.append(f"{count(int(gone.sum()), 'node')} of the list {were} not there within the window")
-    fleet.notes += beyond
-    inside = events[~outside].reset_index(drop=True) if outside.any() else events
-    fleet.events, still = open_outages(inside, fleet.population, fleet.window.end)
-    fleet.notes += still
+    inside = observed_events(
+        events,
+        fleet.population,
+        fleet.window,
+        columns.zone,
+        declared_end=mapping.window_end,
+        in_service=nodes is not None,
+        absent=absent,
+    )
+    fleet.events, fleet.left_out = inside.events, inside.left_out
+    fleet.notes += inside.notes
     return fleet
 
 
 def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
     """The `read` of several contents from that of one; ``n_nodes`` is the number of nodes of all of them together."""
-    read_all = one_by_one(read)
+    read_each = one_by_one(read)
+
+    def read_all(contents: Sequence[Content], **options: object) -> FailureLog:
+        return _not_beyond_next(read_each(contents, **options))
 
     @wraps(read)
     def read_and_fill(
         contents: Sequence[Content], *, mapping: str | Path | Mapping[str, object] | None = None, **options: object
     ) -> FailureLog:
         if len(contents) == 1:
-            return read_all(contents, mapping=mapping, **options)
+            return read_each(contents, mapping=mapping, **options)
         fields = {name: value for name, value in options.items() if name in TableMapping.model_fields}
         meaning = mapping_of(mapping, {name: value for name, value in fields.items() if value is not None})
         if meaning.n_nodes is None:
@@ -173,6 +188,19 @@ def of_all_files(read: Callable[..., FailureLog]) -> Callable[..., FailureLog]:
         return replace(log, population=_filled_up(there, meaning.n_nodes, window))
 
     return read_and_fill
+
+
+def _not_beyond_next(log: FailureLog) -> FailureLog:
+    """The log of several files: an outage open in one of them, in which another has a failure, has no known end."""
+    events = log.events
+    following = events["start"].groupby(pair_codes(events)).shift(-1)
+    again = events["end_cut"] & (events["start"] < following) & (following < events["end"])
+    if not again.any():
+        return log
+    events = events.assign(end=events["end"].mask(again), end_cut=events["end_cut"] & ~again)
+    notes = [recounted(note, events) for note in log.source.notes if not note.endswith(FAILED_AGAIN)]
+    notes.append(f"{count(int(events['end'].isna().sum()), 'outage')} {FAILED_AGAIN}")
+    return replace(log, events=events, source=replace(log.source, notes=tuple(filter(None, notes))))
 
 
 def _refuse_a_list_too(mapping: TableMapping) -> None:

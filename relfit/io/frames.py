@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arrays import BoolArray
 from relfit.base.text import count, duration
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import as_numbers, in_categories
@@ -139,26 +138,6 @@ def _longer_than_any(node: pd.Series, hours: pd.Series, longest: float, lost: bo
         "lost; if it goes on, give the end of observation as its end" if lost else "going on; if it is over, say when"
     )
     return f"No end of {', '.join(named)}, longer than any outage that ended ({duration(longest)}): taken as {taken}"
-
-
-def outside_window(
-    start: pd.Series, window: Window, zone: str, declared_end: object
-) -> tuple[BoolArray, list[tuple[str, int]], list[str]]:
-    """Which events start outside the window, how many for each reason, and notes on them.
-
-    `declared_end` is as the user gives it: a date is its first instant, which a note explains to who has events then.
-    """
-    early, late = (start < window.start).to_numpy(), (start > window.end).to_numpy()
-    reasons = [("before the declared start", early, window.start), ("after the declared end", late, window.end)]
-    notes = []
-    for reason, rows, limit in reasons:
-        if rows.any():
-            at = f"{limit.tz_convert(zone):%Y-%m-%d %H:%M}{'' if zone == 'UTC' else f' {zone}'}"
-            notes.append(f"{count(int(rows.sum()), 'event lies', 'events lie')} {reason} {at}: left out")
-    next_day = window.end.tz_convert(zone) + pd.DateOffset(days=1)
-    if declared_end is not None and ":" not in str(declared_end) and (late & (start < next_day).to_numpy()).any():
-        notes[-1] += f"; the end is excluded: give {next_day:%Y-%m-%d} to include that day"
-    return early | late, [(reason, int(rows.sum())) for reason, rows, _ in reasons if rows.any()], notes
 
 
 def with_nodeless(log: FailureLog, nodeless: str | None) -> FailureLog:

@@ -11,7 +11,7 @@ from relfit.base.errors import ArgumentError
 from relfit.base.text import count
 from relfit.io.frames import text_column
 from relfit.log.failurelog import FailureLog, Source, Window
-from relfit.log.tables import NOT_SEEN, pairs
+from relfit.log.tables import NOT_SEEN, pairs, recounted
 
 _SAME = ["system", "node", "start", "cause", "scope"]
 
@@ -62,8 +62,10 @@ def merge(
     tables = [{name: _renamed(frame, renames) for name, frame in log.tables.items()} for log in logs]
     events, people, *lives = (_together([each[name] for each in tables]) for name in tables[0])
     number = len(events)
-    # of several records of one event, the one with the latest end is kept
-    events = events.sort_values("end", kind="stable", na_position="first")
+    # of several records of one event, the one with the latest known end is kept; the end of a log is none
+    known = events["end"].notna() & ~events["end_cut"]
+    in_order = events[["end"]].assign(known=known).sort_values(["known", "end"], na_position="first")
+    events = events.loc[in_order.index]
     events = events[~events.duplicated(_SAME, keep="last")].sort_values(["start", "line"], kind="stable")
     events = events.reset_index(drop=True)
     window = joint_window([log.window for log in logs])
@@ -71,7 +73,7 @@ def merge(
     if replaced:
         events, population = _split(events, population, replaced)
     sources = [log.source for log in logs]
-    notes = [note for source in sources for note in source.notes]
+    notes = [recounted(note, events) for source in sources for note in source.notes]
     left_out: Counter[str] = Counter()
     for source in sources:
         left_out.update(dict(source.left_out))
@@ -86,7 +88,7 @@ def merge(
         sum(source.rows_kept for source in sources),
         tuple(digest for source in sources for digest in source.sha256),
         zones.pop() if len(zones) == 1 else "UTC",
-        tuple(dict.fromkeys(notes)),
+        tuple(dict.fromkeys(filter(None, notes))),
         rows_deselected=sum(source.rows_deselected for source in sources) + number - len(events),
         rules=tuple(dict.fromkeys(rule for source in sources for rule in source.rules)),
         left_out=tuple(left_out.items()),

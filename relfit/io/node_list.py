@@ -176,7 +176,7 @@ def _named(table: TextTable, events: Columns) -> tuple[TextTable, dict[str, str]
 def listed(
     events: Columns, nodes: NodeList, seen: pd.DataFrame, window: Window, n_events: int
 ) -> tuple[pd.DataFrame, Window, str, list[str]]:
-    """The population by its own table, the window widened to its nodes' time, the note on dates, and further ones."""
+    """The population by its own table, the window with what its dates say, the note on dates, and further ones."""
     columns = nodes.columns
     entered, left = columns.instants("entered"), columns.instants("left")
     node, rejections = columns.category("node"), columns.rejections
@@ -186,15 +186,21 @@ def listed(
     rejections.raise_first()
     all_entered, all_left = bool(entered.notna().all()), bool(left.notna().all())
     notes = [*nodes.notes, *_notes(columns)]
-    if all_entered and not window.start_known and _unwatched(entered, left, window, n_events):
+    before, seen_for, after = _hours_around(entered, left, window)
+    if all_entered and not window.start_known and _unwatched(before, seen_for, n_events):
         all_entered = False
         notes.append(
             f"nodes entered from {entered.min():%Y-%m-%d} on, long before the first record: taken as watched from "
             f"{window.start:%Y-%m-%d} on; if records began earlier: --observed FROM/"
         )
+    if all_left and not window.end_known and (_unwatched(after, seen_for, n_events) or _to_come(left, window)):
+        all_left = False
+        notes.append(
+            f"nodes left up to {left.max():%Y-%m-%d}, long after the last record: taken as watched until "
+            f"{window.end:%Y-%m-%d}; if records ended later: --observed /TO"
+        )
     first = window.start if window.start_known or not all_entered else min(entered.min(), window.start)
-    dates = pd.concat([entered, left]) if all_left else entered
-    last = window.end if window.end_known else max([window.end, *dates.dropna()])
+    last = window.end if window.end_known or not all_left else max(left.max(), window.end)
     # failures before the window are not in the log, so a node installed earlier has an unknown age at its start
     watched_from = entered.fillna(first)
     watched_from = watched_from.where(watched_from >= first, first)
@@ -204,9 +210,9 @@ def listed(
         system=columns.category("system", str(systems[0]) if len(systems) == 1 else columns.mapping.system_name),
         node=node,
         entered=watched_from,
-        left=left.fillna(last),
+        left=left.where(left < last, last),
         entered_known=(entered == watched_from).to_numpy(),
-        left_known=left.notna().to_numpy() | window.end_known,
+        left_known=(left <= last).to_numpy() | window.end_known,
         declared=True,
         attributes=columns.attributes(rejections.kept),
     )
@@ -226,17 +232,29 @@ def _notes(columns: Columns) -> list[str]:
     return notes
 
 
-def _unwatched(entered: pd.Series, left: pd.Series, window: Window, n_events: int) -> bool:
-    """Whether the time before the first record is too long to have passed without one, at the log's rate."""
+def _hours_around(entered: pd.Series, left: pd.Series, window: Window) -> tuple[float, float, float]:
+    """Hours of all nodes before the window, in it and after it."""
 
     def hours(first: pd.Series, last: pd.Series) -> float:
         return float(((last - first).dt.total_seconds() / 3600.0).clip(lower=0.0).sum())
 
-    until = left.fillna(window.end)
-    before = hours(entered, until.where(until < window.start, window.start))
-    after = hours(entered.where(entered > window.start, window.start), until.where(until < window.end, window.end))
-    chance = (after / (before + after)) ** max(n_events - 1, 0) if before else 1.0
-    return before > _QUIET * after and chance < _UNLIKELY
+    since, until = entered.fillna(window.start), left.fillna(window.end)
+    return (
+        hours(since, until.where(until < window.start, window.start)),
+        hours(since.where(since > window.start, window.start), until.where(until < window.end, window.end)),
+        hours(since.where(since > window.end, window.end), until),
+    )
+
+
+def _unwatched(quiet: float, seen: float, n_events: int) -> bool:
+    """Whether hours before or after all records are too many to have passed without one, at the log's rate."""
+    chance = (seen / (quiet + seen)) ** max(n_events - 1, 0) if quiet else 1.0
+    return quiet > _QUIET * seen and chance < _UNLIKELY
+
+
+def _to_come(left: pd.Series, window: Window) -> bool:
+    """Whether nodes are still to leave, and the records are no simulated ones of the future."""
+    return bool(window.end <= pd.Timestamp.now("UTC") + pd.Timedelta("1D") < left.max())
 
 
 def _check(declared: pd.DataFrame, seen: pd.DataFrame, place: Path, log: Path) -> None:

@@ -21,11 +21,12 @@ from relfit.io.host_lists import Hosts
 from relfit.io.merging import merge
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.text_content import as_text
-from relfit.io.parsing.times import check_zone, instants
+from relfit.io.parsing.times import check_zone, ends_after, instants, since_1970
 from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.slurm_nodes import MOMENT, down_and_meant, instant
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import FAILED_AGAIN
 
 _NAME = "slurm_events"
 _NEEDED = ("NodeName", "TimeStart", "TimeEnd", "State", "Reason")
@@ -35,6 +36,7 @@ _MOST_LINES = 20  # lines of one row, whose reason holds line breaks
 _SHOWN = 200
 _SECOND = 1_000_000_000
 _OPEN = np.iinfo(np.int64).max
+_NOT_KNOWN = -1  # an end
 _BASES = ("UNKNOWN", "DOWN", "IDLE", "ALLOCATED", "ERROR", "MIXED", "FUTURE")
 _FLAGS = {
     0x200: "DRAIN",
@@ -163,7 +165,9 @@ def log_of_node_events(
     first = min(max(int(events["start"].min()), since or 0), last)
     logs, oldest = [], last
     for cluster, own in events[events["start"] <= last].groupby("cluster", sort=True):
-        of_nodes = own[own["node"] != ""].sort_values(["node", "start", "end"], kind="stable", ignore_index=True)
+        of_nodes = own[own["node"] != ""]
+        of_nodes = of_nodes.assign(known=of_nodes["end"].where(of_nodes["end"] != _OPEN, _NOT_KNOWN))
+        of_nodes = of_nodes.sort_values(["node", "start", "known"], kind="stable", ignore_index=True)
         outages = _outages(of_nodes, alerts, records)
         oldest = min([oldest, *outages.loc[outages["end"] > last, "start"]])
         outages = outages[outages["failed"] & (outages["start"] >= first)]
@@ -199,13 +203,17 @@ def _checked(rows: pd.DataFrame, records: RecordTally) -> pd.DataFrame:
         text = rows[column].astype(str)
         nothing = text.isin(["Unknown", "None", "0", ""])
         times, bad = instants(pa.array(text.mask(nothing, ""), pa.large_string()), records.zone)
+        if name == "end":
+            times = ends_after(since_1970(rows["start"].to_numpy(np.int64)), times, records.zone)
         rows[name] = np.where(times.isna(), _OPEN, times.astype("int64"))
         for row in np.flatnonzero(good & (bad | (nothing.to_numpy() if name == "start" else False))).tolist():
             good[row] = False
             records.refuse(rows["file"][row], int(rows["line"][row]), column, "not a date or time", text[row])
     good &= ~(back := good & (rows["end"] < rows["start"]).to_numpy())
     for row in np.flatnonzero(back).tolist():
-        records.refuse(rows["file"][row], int(rows["line"][row]), "TimeEnd", "the end lies before the start", "")
+        records.refuse(
+            rows["file"][row], int(rows["line"][row]), "TimeEnd", "the end lies before the start", rows["TimeEnd"][row]
+        )
     rows["cluster"] = rows["Cluster"].replace("", "system") if "Cluster" in rows else "system"
     rows["nodes"] = rows.get("ClusterNodes", "")
     rows["reason"] = rows["reason"].astype(str).str.split().str.join(" ")
@@ -216,8 +224,13 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     """Rows of nodes, sorted by node and time, as outages: a failure is named by the first row that makes it one."""
     node, start, end = (events[name].to_numpy() for name in ("node", "start", "end"))
     apart = np.ones(len(events), dtype=bool)
+    apart[1:] = node[1:] != node[:-1]
+    # Slurm ends a row when the node's next one begins: one without an end that is not the last was exported before it
+    last = np.append(apart[1:], True)
+    end = np.where((end == _OPEN) & ~last, _NOT_KNOWN, end)
+    reach = events["end"].where(end != _NOT_KNOWN, events["start"]).groupby(events["node"]).cummax().to_numpy()
     # where an outage continues in another row, Slurm ends the first at that row's start or a second before
-    apart[1:] = (node[1:] != node[:-1]) | (start[1:] > np.where(end[:-1] == _OPEN, start[1:], end[:-1]) + _SECOND)
+    apart[1:] |= start[1:] > reach[:-1] + _SECOND
     outage = np.cumsum(apart) - 1
     states = {text: down_and_meant(text, rules) for text in events["State"].unique()}
     texts = events["reason"].unique()
@@ -233,17 +246,20 @@ def _outages(events: pd.DataFrame, rules: AlertRules, records: RecordTally) -> p
     named = opens.copy()
     failed, at = np.unique(outage[counts], return_index=True)
     named[failed] = counts[at]
-    closes = np.append(opens, len(events))[1:] - 1
+    ends = np.maximum.reduceat(end, opens) if opens.size else end
     records.funnel += [("records", records.read), ("of nodes", len(events)), ("outages", opens.size)]
     if opens.size > failed.size:
         records.notes.append(
             f"{count(opens.size - failed.size, 'outage')} by wish (drained, in maintenance): no failure"
         )
+    lost = int((ends[outage[counts]] == _NOT_KNOWN).sum())
+    if lost:
+        records.notes.append(f"{count(lost, 'outage')} {FAILED_AGAIN}")
     return pd.DataFrame(
         {
             "node": node[opens],
             "start": start[opens].astype(np.int64),
-            "end": end[closes].astype(np.int64),
+            "end": ends.astype(np.int64),
             "failed": np.isin(np.arange(opens.size), failed),
             "cause": cause[named],
             "detail": events["reason"].str[:_SHOWN].to_numpy()[named],

@@ -16,6 +16,7 @@ from relfit.base.arrays import BoolArray
 from relfit.base.errors import Remedy
 from relfit.base.text import count, out_of
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant, nanoseconds
+from relfit.io.clock_lines import in_order_of_units
 from relfit.io.declared_fleet import declared_window, observed, of_all_files
 from relfit.io.frames import events_frame, lifetimes_frame, population_frame, seen_population, source_of
 from relfit.io.life_flags import NO_FLAG, UNFLAGGED, ended, flags
@@ -266,6 +267,14 @@ def _reject_repeated(
     rejections.reject(
         of_row != np.arange(lines.size), lambda row: f"the same node, times and cause as line {lines[of_row[row]]}"
     )
+    # an outage that was going on when one row was written, and had ended when another was
+    outage = codes.groupby([name for name in codes if name != "end"], sort=False).ngroup()
+    ended = pd.Series(rows, dtype="Int64").where(codes["end"] >= 0).groupby(outage).transform("first")
+    of_row[rows] = ended.where(codes["end"] < 0).fillna(pd.Series(rows)).to_numpy(np.int64)
+    rejections.reject(
+        of_row != np.arange(lines.size),
+        lambda row: f"the same outage as line {lines[of_row[row]]}, which has its end",
+    )
 
 
 def _transitions(columns: Columns, content: Content, strict: bool, folder: Path) -> FailureLog:
@@ -274,6 +283,8 @@ def _transitions(columns: Columns, content: Content, strict: bool, folder: Path)
     nodes = NodeList.of(columns, folder)
     node, system, told = _nodes_and_systems(columns, nodes)
     time = columns.instants("start", required=True)
+    if columns.zone != "UTC" and columns.clocks[columns.named("start")] == {False}:
+        time = in_order_of_units(time, np.asarray(node.cat.codes, dtype=np.int64), columns.zone)
     clocks = columns.one_clock()
     rejections.reject(columns.to_come(time, time), "a time in the future", columns.named("start"))
     words = columns.category("state")
@@ -345,6 +356,12 @@ def _log(
     if len(fleet.population) == 1 and len(events) > 1 and mapping.node_name is None:
         said.append("all records are of one node; if they are not, name the column of the node (--column node=NAME)")
     said += fleet.notes
+    ahead = int((seen["start"] > pd.Timestamp.now("UTC") + pd.Timedelta("1D")).sum())
+    if ahead:
+        said.append(
+            f"{out_of(ahead, len(seen), 'row')} of a time still to come, up to {seen['start'].max():%Y-%m-%d}: kept, "
+            "as of a simulated log; if they are wrong: --observed FROM/TO"
+        )
     rows_kept = int(rejections.kept.sum())
     source = source_of(content, _NAME, columns.table.rows_read, rows_kept, columns.zone, said, fleet.left_out)
     return FailureLog(fleet.events, fleet.population, fleet.window, rejections.frame(), source)

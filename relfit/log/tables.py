@@ -33,6 +33,7 @@ T = TypeVar("T")
 STILL_GOING_ON = "still going on when observation ended"
 FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
 LOST = "without an end, after which the node failed again or which would be the longest: their ends are not known"
+_OF_OPEN = (STILL_GOING_ON, FAILED_AGAIN, LOST)
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _BEFORE = " (before the selection)"
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
@@ -126,14 +127,18 @@ class Source:
         """The notes for a part of the log with these events: open outages counted in it, other counts as of all."""
         notes = []
         for note in self.notes:
-            what = next(filter(note.endswith, (STILL_GOING_ON, FAILED_AGAIN, LOST)), None)
-            if what is not None:
-                number = int(events["end_cut"].sum() if what == STILL_GOING_ON else events["end"].isna().sum())
-                note = f"{count(number, 'outage')} {what}" if number else ""
-            elif note[:1].isdigit() and not note.endswith(_BEFORE):
-                note += _BEFORE
-            notes.append(note)
+            counts_others = note[:1].isdigit() and not note.endswith((*_OF_OPEN, _BEFORE))
+            notes.append(note + _BEFORE if counts_others else recounted(note, events))
         return tuple(filter(None, notes))
+
+
+def recounted(note: str, events: pd.DataFrame) -> str:
+    """A note on open outages with their number among these events, empty for none; any other note as it is."""
+    what = next(filter(note.endswith, _OF_OPEN), None)
+    if what is None:
+        return note
+    number = int(events["end_cut"].sum() if what == STILL_GOING_ON else events["end"].isna().sum())
+    return f"{count(number, 'outage')} {what}" if number else ""
 
 
 @seal_tables

@@ -464,8 +464,8 @@ def test_nodes_listed_outside_of_the_window(tmp_path):
     path = write(tmp_path, "node,start\na,2024-01-01\na,2024-01-09\n")
     people = write(tmp_path, "node,entered,left\na,2023-01-01,\nnew,2024-03-01,\nold,2022-01-01,2022-06-01\n", "people")
     log = rf.read(path, population=people)
-    assert log.window.end == pd.Timestamp("2024-03-01", tz="UTC")  # who came later says that watching went on
-    assert log.n_nodes == 3
+    assert log.window.end == pd.Timestamp("2024-01-09", tz="UTC")  # who came later does not say that anybody watched
+    assert log.population["node"].tolist() == ["a", "old"]
     log = rf.read(path, population=people, window_start="2024-01-01", window_end="2024-02-01")
     assert log.population["node"].tolist() == ["a"]
     assert "2 nodes of the list were not there within the window" in log.source.notes
@@ -551,7 +551,14 @@ def test_a_mistyped_year_does_not_move_the_end_of_the_log() -> None:
     assert log.rejected["reason"].tolist() == ["starts in the future", "ends in the future"]
     assert log.window.end == pd.Timestamp("2025-05-05 02:00", tz="UTC")
     later = table.assign(**{name: table[name].str.replace("202", "220", n=1) for name in ("start", "end")})
-    assert len(rf.read(later.drop(index=[7, 9]))) == 48  # a simulated log may lie in the future
+    simulated = rf.read(later.drop(index=[7, 9]))
+    assert len(simulated) == 48  # a simulated log may lie in the future
+    note = "48 of 48 rows are of a time still to come, up to 2205-05-05: kept"
+    assert [text for text in simulated.source.notes if text.startswith(note)]
+    half = rf.read(pd.DataFrame({"node": ["a", "b"], "start": ["2024-01-01", "2199-01-01"]}))
+    assert any(
+        text.startswith("1 of 2 rows is of a time still to come, up to 2199-01-01: kept") for text in half.source.notes
+    )
 
 
 @pytest.mark.parametrize("odd", ["1e-05", "n/a", "?", "-0.12345678901234567", ""])

@@ -80,3 +80,17 @@ def test_the_end_of_an_outage_across_the_hour_that_occurs_twice() -> None:
     assert log.rejected["line"].tolist() == [5]
     table["end"] = "2026-10-25T" + table["end"].str[11:] + "+02:00"  # says which of the two hours
     assert rf.read(table, timezone=ZONE).rejected["line"].tolist() == [1, 2, 5]
+
+
+def test_states_of_the_night_in_which_clocks_go_back_are_in_the_order_of_their_lines(tmp_path: Path) -> None:
+    path = tmp_path / "states.csv"
+    rows = ["n1,02:40,down", "n1,02:20,up", "n1,05:00,up", "n2,02:10,down", "n2,02:50,up", "n2,05:00,down"]
+    lines = ["node,time,state", *(line.replace(",", ",2024-10-27 ", 1) for line in rows)]
+    for ordered, ends in (
+        (lines, ["00:40 01:20", "00:10 00:50"]),
+        ([lines[0], *lines[:0:-1]], ["00:40 04:00", "00:10 00:50"]),
+    ):
+        path.write_text("\n".join(ordered) + "\n")
+        events = rf.read(path, timezone="Europe/Berlin").events
+        events = events[~events["end_cut"]].sort_values("node")
+        assert [f"{row.start:%H:%M} {row.end:%H:%M}" for row in events.itertuples()] == ends

@@ -59,3 +59,41 @@ def test_without_causes_details_tell_records_apart() -> None:
 def test_records_without_a_node_stay() -> None:
     rows = pd.DataFrame({"node": [None, None, "a"], "start": ["2024-01-03"] * 3, "rack": ["r1", "r2", "r1"]})
     assert len(rf.read(rows, nodeless="node")) == 3
+
+
+def test_a_row_from_before_an_outage_ended_is_the_same_record() -> None:
+    rows = pd.DataFrame(
+        {
+            "node": ["a", "a", "b", "b"],
+            "start": ["2024-01-03"] * 4,
+            "end": [None, "2024-01-04", "2024-01-05", None],
+            "cause": ["x", "x", "x", "y"],
+        }
+    )
+    log = rf.read(rows, window_start="2024-01-01", window_end="2024-02-01")
+    assert log.events["line"].tolist() == [2, 3, 4]
+    assert log.rejected[["line", "reason"]].to_numpy().tolist() == [[1, "the same outage as line 2, which has its end"]]
+
+
+@pytest.mark.parametrize("span", [{"window_start": "2024-01-01", "window_end": "2024-04-01"}, {}])
+def test_an_outage_that_one_file_leaves_open_ends_as_another_says(tmp_path: Path, span: dict[str, str]) -> None:
+    further = "".join(f"d,2024-01-{day:02d} 00:00,2024-01-{day:02d} 02:00\n" for day in range(1, 11))
+    (tmp_path / "1.csv").write_text(
+        f"node,start,end\n{further}a,2024-01-31 23:00,\nb,2024-01-31 23:00,\nc,2024-01-31 23:00,\n"
+    )
+    (tmp_path / "2.csv").write_text(
+        "node,start,end\na,2024-01-31 23:00,2024-02-01 03:00\nb,2024-02-10 00:00,2024-02-10 06:00\n"
+        "d,2024-02-20 00:00,2024-02-21 00:00\n"
+    )
+    log = rf.read(tmp_path / "*.csv", **span)
+    some = log.events[log.events["start"] > pd.Timestamp("2024-01-31", tz="UTC")].set_index("node")
+    hours = (some["end"] - some["start"]).dt.total_seconds() / 3600.0
+    assert hours["a"] == 4.0
+    assert not some["end_cut"]["a"]
+    if span:  # the file of January does not know that b failed again; c goes on
+        assert hours["b"].fillna(0.0).tolist() == [0.0, 6.0]
+        assert (hours["c"], bool(some["end_cut"]["c"])) == (60 * 24.0 + 1.0, True)  # February and March of 2024
+        assert "1 outage still going on when observation ended" in log.source.notes
+        assert (
+            "1 outage without an end, after which the node failed again: their ends are not known" in log.source.notes
+        )

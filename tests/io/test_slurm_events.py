@@ -163,3 +163,50 @@ def test_a_drain_is_a_failure_where_the_rules_say_so_for_snapshots_too(tmp_path)
     assert len(rf.read(path)) == 0
     log = rf.read(path, rules=rules)
     assert log.events["cause"].astype(str).tolist() == ["gpu"]
+
+
+def test_a_row_of_an_earlier_export_says_no_more_than_when_the_outage_began(tmp_path):
+    text = (
+        HEADER
+        + row("n1", "08:00", "Unknown", "DOWN", "lost")  # a copy has its end
+        + row("n1", "08:00", "09:00", "DOWN", "lost")
+        + row("n1", "15:00", "16:00", "DOWN", "lost")
+        + row("n2", "08:00", "12:00", "DOWN", "lost")  # the next row is within it
+        + row("n2", "09:00", "10:00", "DOWN", "lost")
+        + row("n3", "08:00", "Unknown", "DOWN", "lost")  # its end is in no row
+        + row("n3", "15:00", "16:00", "DOWN", "lost")
+        + row("n4", "15:00", "Unknown", "DOWN", "lost")  # goes on
+        + row("n5", "17:00", "18:00", "DOWN", "lost")
+    )
+    log = log_of(tmp_path, text)
+    begun = log.events.sort_values(["node", "start"])
+    ends = begun["end"].dt.strftime("%H:%M").fillna("")
+    assert ends.tolist() == ["09:00", "16:00", "12:00", "", "16:00", "18:00", "18:00"]
+    assert begun["end_cut"].tolist() == [False] * 5 + [True, False]
+    assert "1 outage without an end, after which the node failed again: their ends are not known" in log.source.notes
+
+
+def test_exports_of_adjoining_times_agree_with_one_export(tmp_path):
+    october = HEADER + "c|n1|2024-10-31T23:00:00|Unknown|DOWN|lost|slurm(1)\n"
+    november = HEADER + "".join(
+        f"c|n1|{start}|{end}|DOWN|lost|slurm(1)\n"
+        for start, end in (
+            ("2024-10-31T23:00:00", "2024-11-01T01:00:00"),
+            ("2024-11-20T10:00:00", "2024-11-20T12:00:00"),
+        )
+    )
+    paths = [tmp_path / "october.txt", tmp_path / "november.txt"]
+    for path, text in zip(paths, (october, november), strict=True):
+        path.write_text(text)
+    span = {"window_start": "2024-10-01", "window_end": "2024-12-01"}
+    for log in (rf.read(paths, **span), rf.io.merge([rf.read(path, **span) for path in paths])):
+        assert ((log.events["end"] - log.events["start"]).dt.total_seconds() / 3600.0).tolist() == [2.0, 2.0]
+        assert not log.events["end_cut"].any()
+
+
+def test_an_outage_of_the_night_in_which_clocks_go_back(tmp_path):
+    text = HEADER + "c|n1|2024-10-27T02:40:00|2024-10-27T02:20:00|DOWN|lost|slurm(1)\n"
+    log = log_of(tmp_path, text, timezone="Europe/Berlin")
+    assert failures(log) == [("n1", "00:40", "01:20", "lost")]  # 02:40 is summer time, 02:20 an hour later
+    later = "c|n2|2024-10-28T02:40:00|2024-10-28T02:20:00|DOWN|lost|slurm(1)\n"
+    assert log_of(tmp_path, text + later, timezone="Europe/Berlin").rejected["text"].tolist() == ["2024-10-28T02:20:00"]
