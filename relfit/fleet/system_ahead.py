@@ -25,7 +25,7 @@ from relfit.fleet.prediction import (
     relative_rates,
 )
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import node_codes, node_values, outages_of, watched_of
+from relfit.log.outages import node_codes, node_values, outages_of, records_counted, watched_of
 from relfit.log.tables import group_codes
 
 _QUANTITIES = ("incidents", "failures", "repair_hours")
@@ -83,7 +83,7 @@ class SystemAhead:
     ) -> None:
         self.log, self.joined, self.by, self.long_run = log, joined, by, long_run
         self.until = log if until is None else until
-        self.counted = ~log.events["start_cut"].to_numpy(bool)
+        self.counted = records_counted(log)
         self.at = nanoseconds(log.events["start"])[self.counted]
         if not self.at.size:
             raise DataError("no failure in this part of the log", remedy="give another period")
