@@ -76,25 +76,26 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
     ]
     names, time, value, line = (np.concatenate([part[i] for part in parts]) for i in range(4))
     targets, codes = np.unique(names.astype(str), return_inverse=True)
-    nodes, codes, *samples = _of_hosts(targets, codes, time, value, line, records)
-    return log_of_samples(nodes, codes, *samples, records, strict=strict)
+    nodes, samples = _of_hosts(targets.astype(object), codes, time, value, line, records)
+    codes, time, value, line = (samples[name].to_numpy() for name in ("node", "time", "value", "line"))
+    return log_of_samples(nodes, codes, time, value, line, records, strict=strict)
 
 
 def _of_hosts(
     targets: ObjectArray, codes: IntArray, time: IntArray, value: FloatArray, line: IntArray, records: RecordTally
-) -> tuple[ObjectArray, IntArray, IntArray, FloatArray, IntArray]:
-    """Hosts, and their samples: of several exporters on one, the highest value in each of its steps."""
+) -> tuple[ObjectArray, pd.DataFrame]:
+    """Hosts, and their samples with the number of the ``node``: of several exporters on one, the highest value in each of its steps."""
     hosts = [match["host"] if (match := _PORT.fullmatch(name)) else name for name in targets.tolist()]
     nodes, host = np.unique(np.array(hosts, dtype=object), return_inverse=True)
     ported = [(name, short) for name, short in zip(targets.tolist(), hosts, strict=True) if name != short]
     if ported:
         records.notes.append(f"nodes are named without their ports: {ported[0][0]!r} is {ported[0][1]!r}")
+    table = pd.DataFrame({"target": codes, "node": host[codes], "time": time, "value": value, "line": line})
     several = np.flatnonzero(np.bincount(host, minlength=nodes.size) > 1)
     if not several.size:
-        return nodes, host[codes], time, value, line
+        return nodes, table
     have = f"{count(several.size, 'node has', 'nodes have')} several exporters"
     records.notes.append(f"{have}: such a node is down while all of them are")
-    table = pd.DataFrame({"target": codes, "node": host[codes], "time": time, "value": value, "line": line})
     table = table.sort_values(["target", "time"], kind="stable")
     by_target = table.groupby("target")["time"]
     step = by_target.diff().groupby(table["target"]).median()
@@ -106,8 +107,7 @@ def _of_hosts(
     joined = (
         table[together].groupby(["node", "step"], as_index=False).agg({"time": "min", "value": "max", "line": "min"})
     )
-    table = pd.concat([table[~together], joined])
-    return nodes, *(table[name].to_numpy() for name in ("node", "time", "value", "line"))
+    return nodes, pd.concat([table[~together], joined])
 
 
 def log_of_samples(
