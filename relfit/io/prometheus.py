@@ -84,7 +84,7 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
 def _of_hosts(
     targets: ObjectArray, codes: IntArray, time: IntArray, value: FloatArray, line: IntArray, records: RecordTally
 ) -> tuple[ObjectArray, pd.DataFrame]:
-    """Hosts, and their samples with the number of the ``node``: of several exporters on one, the highest value in each of its steps."""
+    """Hosts, and their samples by number of the ``node``; of several exporters on one, the highest of each step."""
     hosts = [match["host"] if (match := _PORT.fullmatch(name)) else name for name in targets.tolist()]
     nodes, host = np.unique(np.array(hosts, dtype=object), return_inverse=True)
     ported = [(name, short) for name, short in zip(targets.tolist(), hosts, strict=True) if name != short]
