@@ -44,8 +44,8 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     ----------
     log : FailureLog
     path : str or Path
-        A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, without nodes that
-        never failed, the window and rejected rows.
+        A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, those that go on
+        without an end, and no nodes that never failed, no window and no rejected rows.
     by : {"year", "month", "system"}, optional
         Write one file for each, as ``2003.parquet``, ``2003-07.parquet`` or ``system-20.parquet`` (with the nodes of
         that system alone); `relfit.read` of the folder gives the log back.
@@ -106,11 +106,12 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
 
 
 def _write_events(log: FailureLog, place: Path) -> Path:
-    """The events as a table."""
+    """The events as a table; what goes on has no end."""
     if log.events.empty:
         raise DataError("the log has no events with dates", path=place, remedy="write it to .parquet")
+    events = log.events.assign(end=log.events["end"].mask(log.events["end_cut"].astype(bool)))
     with complete(place) as part:
-        guarded_table(log.events.drop(columns=["start_cut", "end_cut", "line"])).to_csv(part, index=False)
+        guarded_table(events.drop(columns=["start_cut", "end_cut", "line"])).to_csv(part, index=False)
     return place
 
 
