@@ -16,7 +16,7 @@ from relfit.base.text import count, duration
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import TimeSteps
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import node_values, watched_of
+from relfit.log.outages import node_values, records_counted, watched_of
 
 DAY = 24 * 3_600_000_000_000
 _FEWEST, _MOST = 4, 60
@@ -102,14 +102,13 @@ class SystemPast:
     log: FailureLog
     name: str
     origins: IntArray
-    at: IntArray  # when the records that began under observation did, rising
+    at: IntArray  # starts of the records that count as failures, rising
     steps: TimeSteps  # days to the end of the log, with the origins at their edges
 
     @classmethod
     def of(cls, log: FailureLog, name: str, origins: IntArray, horizon: float) -> SystemPast:
         """A system and the origins with a past and a future; a `DataError` for too few of them or of records."""
-        window, begun = log.window, ~log.events["start_cut"].to_numpy(bool)
-        at = nanoseconds(log.events["start"])[begun]
+        window, at = log.window, nanoseconds(log.events["start"])[records_counted(log)]
         begin, end = window.start.as_unit("ns").value, window.end.as_unit("ns").value
         first, last = begin + min(_FIRST * DAY, (end - begin) // 3), end - int(horizon / 24.0 * DAY)
         mine = origins[(origins >= first) & (origins <= last)]

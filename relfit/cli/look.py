@@ -118,7 +118,9 @@ def _funnel(log: rf.FailureLog) -> list[str]:
     """From the lines of a raw log to incidents."""
     if not log.source.funnel:
         return []
-    steps = [*log.source.funnel, *_incidents(log)]
+    (*steps, (last, records)), joined = log.source.funnel, _joined(log)
+    last = "records" if joined and joined[0][1] < records else last
+    steps += [(last, records), *(step for step in joined if step != (last, records))]
     return [f"funnel    {' > '.join(f'{number:,} {step}' for step, number in steps)}"]
 
 
@@ -231,12 +233,14 @@ def _summary(log: rf.FailureLog, about: dict[str, Any]) -> str:
     return f"{what} of {count(about['nodes'], 'node')}{span}; {omissions}."
 
 
-def _incidents(log: rf.FailureLog) -> list[tuple[str, int]]:
-    """The last step of the funnel: failures that belong together joined."""
+def _joined(log: rf.FailureLog) -> list[tuple[str, int]]:
+    """The last steps of the funnel: records of one failure, and failures that belong together, joined."""
+    from relfit.log.outages import records_counted  # slow to import
+
     if not 0 < len(log) <= _MOST_JOINED or log.at_one_instant:
         return []
     with suppress(RelfitError):
-        return [("incidents", len(rf.incidents(log).table))]
+        return [("failures", int(records_counted(log).sum())), ("incidents", len(rf.incidents(log).table))]
     return []
 
 

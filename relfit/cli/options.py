@@ -99,8 +99,9 @@ class Reading:
             log = rf.read(self.log, self.format, **{name: getattr(self, name) for name in how}, **columns)
         else:
             log = self._sample()
-        if tell and (missing := omissions(log)):
-            print(f"relfit: {missing}; see relfit info", file=sys.stderr)
+        missing = [omissions(log), *([] if self.cut else log.source.unobserved)]
+        if tell and any(missing):
+            print(f"relfit: {'; '.join(filter(None, missing))}; see relfit info", file=sys.stderr)
         return log.where(selected).without(excluded).between(self.since, self.until)
 
     @property

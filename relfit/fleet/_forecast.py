@@ -22,6 +22,7 @@ from relfit.fleet.now import LONG_RUN, NOW, checked_at, checked_horizons
 from relfit.fleet.spare_parts import needs_part
 from relfit.fleet.system_ahead import Future, SystemAhead, other_causes, quantities, split, summed, with_repairs
 from relfit.log.failurelog import FailureLog, Window
+from relfit.log.outages import records_counted
 from relfit.log.tables import made_once
 
 _LONGEST = 10.0  # longest horizon, relative to the part of the log used
@@ -151,10 +152,10 @@ class Forecast(Result):
     ----------
     table : pandas.DataFrame
         One row per horizon, ``of`` (``all``, ``system``, the group such as ``rack``, the column of causes) and
-        ``name``: ``incidents``, ``failures`` (records of the log) and ``repair_hours`` (failures times the mean repair
-        over the horizon), each expected and with ``_low`` and ``_high``; ``stock``, in rows of causes: parts
-        that last for the horizon with probability `service`, one per failure; none for causes that need no part
-        (software, people, unknown).
+        ``name``: ``incidents``, ``failures`` (records of the log; a burst of one node is one) and ``repair_hours``
+        (failures times the mean repair over the horizon), each expected and with ``_low`` and ``_high``; ``stock``, in
+        rows of causes: parts that last for the horizon with probability `service`, one per failure; none for causes
+        that need no part (software, people, unknown).
     horizons : tuple of float
         Hours from `start`.
     group : str or None
@@ -368,7 +369,7 @@ def _history(log: FailureLog, systems: set[str], end: pd.Timestamp, width: float
     """Records of the systems in bins of `width` hours that end with `end`."""
     number = int(np.clip((end - log.window.start) / pd.Timedelta(hours=width), 1, _BINS))
     edges = [end - pd.Timedelta(hours=width * (number - i)) for i in range(number + 1)]
-    mine = log.events[log.events["system"].isin(systems) & ~log.events["start_cut"].astype(bool)]
+    mine = log.events[log.events["system"].isin(systems) & records_counted(log)]
     at = pd.DatetimeIndex(edges).searchsorted(pd.DatetimeIndex(mine["start"]), side="right") - 1
     counts = np.bincount(at[(at >= 0) & (at < number)], minlength=number)
     return pd.DataFrame({"start": edges[:-1], "failures": counts})

@@ -25,7 +25,7 @@ from relfit.fleet.prediction import (
     relative_rates,
 )
 from relfit.log.failurelog import FailureLog
-from relfit.log.outages import node_codes, node_values, outages_of, watched_of
+from relfit.log.outages import node_codes, node_values, outages_of, records_counted, watched_of
 from relfit.log.tables import group_codes
 
 _QUANTITIES = ("incidents", "failures", "repair_hours")
@@ -83,7 +83,7 @@ class SystemAhead:
     ) -> None:
         self.log, self.joined, self.by, self.long_run = log, joined, by, long_run
         self.until = log if until is None else until
-        self.counted = ~log.events["start_cut"].to_numpy(bool)
+        self.counted = records_counted(log)
         self.at = nanoseconds(log.events["start"])[self.counted]
         if not self.at.size:
             raise DataError("no failure in this part of the log", remedy="give another period")
@@ -126,21 +126,22 @@ class SystemAhead:
         """The same of outages of nodes."""
         outages = outages_of(self.log)
         hours = (outages.end - outages.start) / NANOSECONDS_PER_HOUR
-        timed = outages.failures & outages.end_known & (hours > 0.0)
+        timed = outages.failures & outages.end_known
         return outages.start[timed], hours[timed], ~outages.end_cut[timed]
 
     @cached_property
     def _hours(self) -> tuple[FloatArray, BoolArray]:
-        """Hours of the repair of each record, and whether it is known and above zero."""
+        """Hours of the repair of each record, and whether it is known."""
         events = self.log.events[self.counted]
         hours = (nanoseconds(events["end"]) - self.at) / NANOSECONDS_PER_HOUR
-        return hours, events["end"].notna().to_numpy() & (hours > 0.0)
+        return hours, events["end"].notna().to_numpy()
 
     def mean_repair(self, hours: float) -> tuple[float, float, float]:
         """Mean hours of repairs that begin in the next `hours`, its relative variance, that of one; 0 if none ends."""
-        if not self.repairs[2].any():
+        both = self._outages, self.repairs  # what nodes' repairs now are taken from, if they took time
+        followed = next((each for each in both if each[1].sum() > 0.0 and each[2].any()), None)
+        if followed is None or not self.repairs[2].any():
             return 0.0, 0.0, 0.0
-        followed = self._outages if self._outages[2].any() else self.repairs  # what nodes' repairs now are taken from
         mean, *spread = mean_time_ahead(self.steps, *followed, hours, long_run=self.long_run)
         of_records, of_followed = (float(each.sum() / ended.sum()) for _, each, ended in (self.repairs, followed))
         return mean * of_records / of_followed, spread[0], spread[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,16 +89,16 @@ class NodeList:
 
 
 def _in_their_case(node: pd.Series, listed: pd.Series) -> tuple[pd.Series, list[str]]:
-    """Names that are listed in another case only, under the one listed name that they can mean; and a note."""
+    """Names listed in another case or with or without a port only, under the one that they can mean; and a note."""
     kinds = [str(kind) for kind in node.cat.categories]
     there = {str(name) for name in listed.cat.categories}
     by_folded = defaultdict(list)
     for name in there:
-        by_folded[name.casefold()].append(name)
+        by_folded[_folded(name)].append(name)
     meant = {
-        kind: by_folded[kind.casefold()][0]
+        kind: by_folded[_folded(kind)][0]
         for kind in kinds
-        if kind not in there and len(by_folded.get(kind.casefold(), ())) == 1
+        if kind not in there and len(by_folded.get(_folded(kind), ())) == 1
     }
     if not meant:
         return node, []
@@ -108,8 +109,14 @@ def _in_their_case(node: pd.Series, listed: pd.Series) -> tuple[pd.Series, list[
     renamed = in_categories(places, node.cat.codes.to_numpy(), pd.Index(all_names, dtype=object))
     example, name = next(iter(meant.items()))
     be = "differs" if len(meant) == 1 else "differ"
-    said = f"{count(len(meant), 'name')} of nodes in the log {be} from the list by case only ({example!r} is {name!r})"
+    by = "case" if all(kind.casefold() == name.casefold() for kind, name in meant.items()) else "port or case"
+    said = f"{count(len(meant), 'name')} of nodes in the log {be} from the list by {by} only ({example!r} is {name!r})"
     return renamed, [said]
+
+
+def _folded(name: str) -> str:
+    """A name in small letters, without the port of an address."""
+    return re.sub(r":\d{1,5}$", "", name.casefold())
 
 
 def differing_in_case(node: pd.Series) -> list[str]:

@@ -2,7 +2,8 @@
 
 A CSV has one row per sample or, as Grafana writes it, one row per time and one column per series. A node is down from
 the first sample of 0 to the next of 1. One that is down at its first sample was down before: that is no failure. Where
-samples are missing the node was not observed and nothing is counted; a note gives the number of such gaps.
+samples are missing the node was not observed and no failure is counted; a note says how many hours count as up. A node
+is a host, without a port: it is down while all of its exporters are, as where it is watched.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from relfit.base.arrays import FloatArray, IntArray, ObjectArray
 from relfit.base.numeric.ordering import changes
-from relfit.base.text import count
+from relfit.base.text import count, number, percent
+from relfit.base.units import NANOSECONDS_PER_HOUR
 from relfit.io.clock_lines import instants_of
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import TextTable, as_numbers, as_text_array
@@ -29,13 +32,16 @@ from relfit.io.raw_logs import RawFailures, RecordTally
 from relfit.io.reader import Reader
 from relfit.io.up_and_down import outages_between, states
 from relfit.log.failurelog import FailureLog
+from relfit.log.tables import COUNT_AS_UP
 
 _NAME = "prometheus"
 _GAP = 2.5  # usual sampling steps; a longer step is a gap
+_FEW = 2  # steps of a node that do not say what is usual
 _LARGEST = 8.8e9
 _TIMES = ("timestamp", "time")
 _LABELS = re.compile(r"""(?:[a-z_:]+)?\{.*\}""", re.IGNORECASE | re.DOTALL)
 _LABEL = re.compile(r"""\b(?:instance|node|nodename|hostname)="([^"]+)\"""")
+_PORT = re.compile(r"(?P<host>[^:]+|\[.+\]):\d{1,5}")
 _ADDRESS = re.compile(r"[\w.-]+:\d{1,5}|\[[0-9a-f:.]+\]:\d{1,5}", re.IGNORECASE)
 
 
@@ -69,8 +75,39 @@ def _read(contents: Sequence[Content], *, strict: bool, timezone: str | None) ->
         for content in contents
     ]
     names, time, value, line = (np.concatenate([part[i] for part in parts]) for i in range(4))
-    nodes, codes = np.unique(names.astype(str), return_inverse=True)
-    return log_of_samples(nodes.astype(object), codes, time, value, line, records, strict=strict)
+    targets, codes = np.unique(names.astype(str), return_inverse=True)
+    nodes, samples = _of_hosts(targets.astype(object), codes, time, value, line, records)
+    codes, time, value, line = (samples[name].to_numpy() for name in ("node", "time", "value", "line"))
+    return log_of_samples(nodes, codes, time, value, line, records, strict=strict)
+
+
+def _of_hosts(
+    targets: ObjectArray, codes: IntArray, time: IntArray, value: FloatArray, line: IntArray, records: RecordTally
+) -> tuple[ObjectArray, pd.DataFrame]:
+    """Hosts, and their samples by number of the ``node``; of several exporters on one, the highest of each step."""
+    hosts = [match["host"] if (match := _PORT.fullmatch(name)) else name for name in targets.tolist()]
+    nodes, host = np.unique(np.array(hosts, dtype=object), return_inverse=True)
+    ported = [(name, short) for name, short in zip(targets.tolist(), hosts, strict=True) if name != short]
+    if ported:
+        records.notes.append(f"nodes are named without their ports: {ported[0][0]!r} is {ported[0][1]!r}")
+    table = pd.DataFrame({"target": codes, "node": host[codes], "time": time, "value": value, "line": line})
+    several = np.flatnonzero(np.bincount(host, minlength=nodes.size) > 1)
+    if not several.size:
+        return nodes, table
+    have = f"{count(several.size, 'node has', 'nodes have')} several exporters"
+    records.notes.append(f"{have}: such a node is down while all of them are")
+    table = table.sort_values(["target", "time"], kind="stable")
+    by_target = table.groupby("target")["time"]
+    step = by_target.diff().groupby(table["target"]).median()
+    step = step.groupby(host[step.index.to_numpy()]).max().fillna(1.0).clip(lower=1.0)  # of a host, the longest
+    first, each = by_target.transform("min"), table["node"].map(step)
+    begun = table.groupby("node")["time"].transform("min")
+    table["step"] = ((table["time"] - first) / each).round() + ((first - begun) / each).floordiv(1.0)
+    together = table["node"].isin(several)
+    joined = (
+        table[together].groupby(["node", "step"], as_index=False).agg({"time": "min", "value": "max", "line": "min"})
+    )
+    return nodes, pd.concat([table[~together], joined])
 
 
 def log_of_samples(
@@ -85,15 +122,17 @@ def log_of_samples(
     system: str = "system",
 ) -> FailureLog:
     """The log of the outages in samples: numbers of nodes, nanoseconds since 1970, values 0 (down) or 1."""
-    order = np.lexsort((time, codes))
+    order = np.lexsort((-value, time, codes))
     codes, time, value, line = codes[order], time[order], value[order], line[order]
     once = changes(codes, time)
     codes, time, value, line = codes[once], time[once], value[once], line[once]
     step = np.diff(time)
     within = codes[1:] == codes[:-1]
-    usual = float(np.median(step[within])) if within.any() else 0.0
+    of_node = pd.Series(step[within]).groupby(codes[1:][within])
+    usual = np.zeros(step.size)  # of a node; with few samples, of all
+    usual[within] = of_node.transform("median").where(of_node.transform("size") > _FEW, of_node.obj.median())
     gap = np.zeros(time.size, dtype=bool)
-    gap[1:] = within & (step > _GAP * usual) if usual else False
+    gap[1:] = within & (step > _GAP * usual)
     # a gap separates two stretches: no outage reaches across it
     new = gap.copy()
     new[1:] |= ~within
@@ -101,7 +140,10 @@ def log_of_samples(
     outages = outages_between(stretch, time, value == 0)
     records.funnel += [("samples", records.read), ("that say down", int((value == 0).sum()))]
     if gap.any():
-        records.notes.append(f"{count(int(gap.sum()), 'gap')} between samples: what happened there is not known")
+        hours, watched = (steps.sum() / NANOSECONDS_PER_HOUR for steps in ((step - usual)[gap[1:]], step[within]))
+        share = f"{number(hours)} of {number(watched)} node-hours ({percent(hours / watched)})"
+        gaps = f"{count(int(gap.sum()), 'gap')} between samples, to be cut off with --since and --until if long"
+        records.notes.append(f"{gaps}: {share} {COUNT_AS_UP}")
     last_of = np.append(np.flatnonzero(new[1:]), time.size - 1)  # the last sample of each stretch
     names_of = nodes[codes[last_of]].tolist() if time.size else []
     until = time[last_of][outages.node] if time.size else time

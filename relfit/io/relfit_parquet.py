@@ -11,7 +11,7 @@ import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -44,11 +44,12 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     ----------
     log : FailureLog
     path : str or Path
-        A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, without nodes that
-        never failed, the window and rejected rows.
+        A ``.parquet`` file, or with `by` a new or empty folder. A ``.csv`` file has only the events, those that go on
+        without an end, and no nodes that never failed, no window and no rejected rows.
     by : {"year", "month", "system"}, optional
         Write one file for each, as ``2003.parquet``, ``2003-07.parquet`` or ``system-20.parquet`` (with the nodes of
-        that system alone); `relfit.read` of the folder gives the log back.
+        that system alone); `relfit.read` of the folder gives the log back,
+        and that of one month or year this period of it.
 
     Returns
     -------
@@ -71,6 +72,11 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     if place.suffix.lower() != ".parquet":
         remedy = "write to .parquet, which holds everything, or the events to .csv"
         raise ArgumentError(f"{place} does not end in .parquet or .csv", remedy=remedy)
+    return _write_log(log, place)
+
+
+def _write_log(log: FailureLog, path: Path, part: dict[str, object] | None = None) -> Path:
+    """Write a log, or a `part` of one: how many there are, and the period of this one."""
     table = pa.Table.from_pandas(log.events, preserve_index=False)
     source = asdict(log.source)
     if not log.source.left_out:  # relfit 0.4 does not know this entry
@@ -82,6 +88,7 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
         "object": _columns_of_kind(frames, pd.api.types.is_object_dtype),
         "version": _VERSION,
         "source": source,
+        **({} if part is None else {"part": part}),
         "window": {
             "start": None if pd.isna(window.start) else window.start.isoformat(),
             "end": None if pd.isna(window.end) else window.end.isoformat(),
@@ -94,23 +101,24 @@ def write(log: FailureLog, path: str | Path, *, by: str | None = None) -> Path:
     metadata = {**(table.schema.metadata or {}), _MARK: json.dumps(document).encode()}
     metadata |= {_MARK + b"." + name.encode(): stream for name, stream in streams.items()}
     try:
-        with complete(place) as part:
+        with complete(path) as new:
             parquet.write_table(
-                table.replace_schema_metadata(metadata), part, compression="zstd", write_page_checksum=True
+                table.replace_schema_metadata(metadata), new, compression="zstd", write_page_checksum=True
             )
     except pa.ArrowException as error:
         raise DataError(
             f"this log cannot be written as Parquet: {error}", path=path, remedy="check its text columns"
         ) from error
-    return place
+    return path
 
 
 def _write_events(log: FailureLog, place: Path) -> Path:
-    """The events as a table."""
+    """The events as a table; what goes on has no end."""
     if log.events.empty:
         raise DataError("the log has no events with dates", path=place, remedy="write it to .parquet")
+    events = log.events.assign(end=log.events["end"].mask(log.events["end_cut"].astype(bool)))
     with complete(place) as part:
-        guarded_table(log.events.drop(columns=["start_cut", "end_cut", "line"])).to_csv(part, index=False)
+        guarded_table(events.drop(columns=["start_cut", "end_cut", "line"])).to_csv(part, index=False)
     return place
 
 
@@ -137,7 +145,8 @@ def _write_parts(log: FailureLog, folder: Path, by: str) -> Path:
     for i, key in enumerate(parts):
         mine = {name: log.tables[name][(of == key).to_numpy()].reset_index(drop=True) for name, of in keys.items()}
         rejected, source = (log.rejected, log.source) if i == 0 else (log.rejected.iloc[:0], nothing)
-        write(replace(log, rejected=rejected, source=source, **mine), folder / f"{key}.parquet")
+        part = {"parts": len(parts), "period": key} if by != "system" and key != "empty" else None
+        _write_log(replace(log, rejected=rejected, source=source, **mine), folder / f"{key}.parquet", part)
     return folder
 
 
@@ -288,4 +297,19 @@ def _to_stream(frame: pd.DataFrame) -> bytes:
     return bytes(sink.getvalue().to_pybytes())
 
 
-READER = Reader(_NAME, recognises, one_by_one(_read))
+def _read_all(contents: Sequence[Content], *, strict: bool, timezone: str | None) -> FailureLog:
+    """The log of all files; of some of the months or years of one, as observed from the first to the last of them."""
+    log = one_by_one(_read)(contents, strict=strict, timezone=timezone)
+    with damage_named(contents[0]):
+        parts = [part for content in contents if (part := opened(content).document.get("part"))]
+        periods = sorted(pd.Period(part["period"]) for part in parts)
+        if not parts or len(parts) != len(contents) or len(parts) >= parts[0]["parts"] or log.lifetimes is not None:
+            return log
+    zone = log.events["start"].dt.tz
+    cut = log.between(periods[0].start_time.tz_localize(zone), (periods[-1] + 1).start_time.tz_localize(zone))
+    note = f"{len(parts)} of {parts[0]['parts']} parts of a log: observed from {cut.window.start:%Y-%m-%d} to "
+    note += f"{cut.window.end:%Y-%m-%d} only; for all of it read the folder"
+    return replace(cut, source=replace(cut.source, notes=(*cut.source.notes, note)))
+
+
+READER = Reader(_NAME, recognises, _read_all)

@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from relfit.base.arrays import BoolArray, IntArray
+from relfit.base.arrays import BoolArray, IntArray, ObjectArray
 from relfit.base.errors import ArgumentError
 from relfit.base.text import count
 from relfit.io.alert_rules import AlertRules, Rules, rules_of
@@ -71,11 +72,27 @@ def _read(
     for content, block in records.blocks():
         reader.take(content, block)
     times = reader.times(int(year) if year is not None else None)
-    node, message, rule, line, place = reader.failures()
+    node, message, rule, file, line, place = reader.failures()
+    again = _in_an_earlier_file(file, times[place], node, message)
+    if again.any():
+        stand = "line stands" if again.sum() == 1 else "lines stand"
+        records.notes.append(
+            f"{again.sum():,} {stand} in an earlier file, too (same time, node and text); counted once"
+        )
+        node, message, rule, line, place = (each[~again] for each in (node, message, rule, line, place))
     records.funnel += [("lines", records.read), ("alerts", reader.alerts), ("that end a job", reader.of_jobs)]
     causes = np.array([each.cause for each in alerts.rules], dtype=object)
     outcome = RawFailures(node, times[place], causes[rule], line, detail=message)
     return outcome.log(records, alerts, times, sorted(reader.nodes), strict)
+
+
+def _in_an_earlier_file(file: IntArray, time: IntArray, node: ObjectArray, message: ObjectArray) -> BoolArray:
+    """Which lines an earlier file has, too; a line that stands twice in one file is two lines."""
+    if not np.diff(file).any():
+        return np.zeros(file.size, dtype=np.bool_)
+    table = pd.DataFrame({"time": time, "node": node, "message": message})
+    table["repeat"] = table.groupby([*table, file]).cumcount()
+    return table.duplicated().to_numpy()
 
 
 class _Stamps:
@@ -88,20 +105,24 @@ class _Stamps:
         self.counted, self.ending_jobs = rules.ending(ends), rules.ending("job")
         self.nodes: set[str] = set()
         self.alerts = self.of_jobs = self.count = 0
+        self._files: list[Content] = []
         self._times: list[IntArray] = []
-        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # lines and times
+        self._waiting: list[tuple[Path, pa.Array, IntArray]] = []  # files, lines and times
         nothing = pa.array([], pa.large_string())
         self._texts = [pa.table({"node": nothing, "message": nothing})]
-        self._numbers = [np.empty((3, 0), dtype=np.int64)]  # rule, line and time
+        self._numbers = [np.empty((4, 0), dtype=np.int64)]  # rule, file, line and time
 
     def take(self, content: Content, block: LineBlock) -> None:
         """Read a block."""
+        if not self._files or content is not self._files[-1]:
+            self._files.append(content)
         hits = block.matching(self.rules.pattern)
         rows, places = self._times_of(block, hits)
         sample = rows[(places >= 0) & np.isin(rows, block.sample())]
         self._note_nodes(pc.struct_field(pc.extract_regex(block.texts(sample), pattern=self.head), "node"))
         if hits.size:
-            numbers = np.stack([block.first + hits, places[np.searchsorted(rows, hits)]])
+            file = np.full(hits.size, len(self._files))
+            numbers = np.stack([file, block.first + hits, places[np.searchsorted(rows, hits)]])
             self._waiting.append((content.path, block.texts(hits), numbers))
         if sum(len(lines) for _, lines, _ in self._waiting) > _TOGETHER:
             self._sort_out()
@@ -125,7 +146,7 @@ class _Stamps:
     def _sort_out(self) -> None:
         """Apply the rules to the waiting alerts: many at a time, since each call compiles every pattern again."""
         lines = pa.concat_arrays([lines for _, lines, _ in self._waiting])
-        numbers, places = np.concatenate([each for _, _, each in self._waiting], axis=1)
+        files, numbers, places = np.concatenate([each for _, _, each in self._waiting], axis=1)
         path = np.repeat([str(path) for path, _, _ in self._waiting], [len(lines) for _, lines, _ in self._waiting])
         self._waiting = []
         fields = pc.extract_regex(lines, pattern=self.head)
@@ -134,12 +155,13 @@ class _Stamps:
             self.records.refuse(Path(path[i]), int(numbers[i]), "", "no time or no host", lines[i].as_py())
         if odd.any():
             good = pa.array(~odd)
-            fields, lines, numbers, places = fields.filter(good), lines.filter(good), numbers[~odd], places[~odd]
+            fields, lines = fields.filter(good), lines.filter(good)
+            files, numbers, places = files[~odd], numbers[~odd], places[~odd]
         rule = self.rules.first_match(lines)
         if (rule < 0).any():  # a pattern that needs the end of the line
             some = rule >= 0
             lines, fields = lines.filter(pa.array(some)), fields.filter(pa.array(some))
-            rule, numbers, places = rule[some], numbers[some], places[some]
+            rule, files, numbers, places = rule[some], files[some], numbers[some], places[some]
         self.alerts += rule.size
         self.of_jobs += int(self.ending_jobs[rule].sum())
         node = pc.struct_field(fields, "node")
@@ -148,16 +170,16 @@ class _Stamps:
         message = pc.replace_substring_regex(lines.filter(pa.array(counted)), pattern=self.head, replacement="")
         message = pc.utf8_slice_codeunits(message, 0, _SHOWN)
         self._texts.append(pa.table({"node": node.filter(pa.array(counted)), "message": message}))
-        self._numbers.append(np.stack([rule, numbers, places])[:, counted])
+        self._numbers.append(np.stack([rule, files, numbers, places])[:, counted])
 
-    def failures(self) -> tuple[Any, Any, IntArray, IntArray, IntArray]:
-        """Node, message, rule, line and position of the time of all alerts that count as failures."""
+    def failures(self) -> tuple[Any, Any, IntArray, IntArray, IntArray, IntArray]:
+        """Node, message, rule, file, line and position of the time of all alerts that count as failures."""
         if self._waiting:
             self._sort_out()
         table = pa.concat_tables(self._texts)
         node, message = (table[name].to_numpy(zero_copy_only=False) for name in ("node", "message"))
-        rule, line, place = np.concatenate(self._numbers, axis=1)
-        return node, message, rule, line, place
+        rule, file, line, place = np.concatenate(self._numbers, axis=1)
+        return node, message, rule, file, line, place
 
 
 class _OldStamps(_Stamps):

@@ -130,6 +130,24 @@ def outages_of(log: Tables, per: str = "node", overlaps: str = "merge") -> Outag
     return _assembled(log, node, code, members, groups, (*notes, *unknown_scope(log)), overlaps)
 
 
+@made_once
+def records_counted(log: Tables) -> BoolArray:
+    """Which records count as failures: those that began under observation; in a log of messages, where at least half of
+    the records have no end, only the first of each outage of a node.
+    """
+    counted = ~log.events["start_cut"].to_numpy(dtype=bool)
+    if not _of_messages(log.events["end"].notna().to_numpy()):
+        return read_only(counted)
+    outages = outages_of(log)
+    first = np.zeros_like(counted)
+    first[outages.row] = first[outages.without_group] = True
+    return read_only(counted & first)
+
+
+def _of_messages(end_known: BoolArray) -> bool:
+    return 2 * int(end_known.sum()) <= end_known.size
+
+
 def of_whole_system(events: pd.DataFrame) -> BoolArray:
     """Which records are of a whole system: those that say so, and those that name neither a node nor their scope."""
     scope = events["scope"]
@@ -276,7 +294,7 @@ def _merge(
 def _bursts(node: IntArray, start: IntArray, end_known: BoolArray, step: int, window: Window) -> tuple[BoolArray, int]:
     """Which records continue a burst, and within how many nanoseconds (0: none); where half or more have no end."""
     follows = np.zeros(start.size, dtype=np.bool_)
-    if 2 * int(end_known.sum()) > start.size:
+    if not _of_messages(end_known):
         return follows, 0
     rows = np.lexsort((start, node))
     rows = rows[node[rows] >= 0]

@@ -34,6 +34,7 @@ STILL_GOING_ON = "still going on when observation ended"
 FAILED_AGAIN = "without an end, after which the node failed again: their ends are not known"
 LOST = "without an end, after which the node failed again or which would be the longest: their ends are not known"
 _OF_OPEN = (STILL_GOING_ON, FAILED_AGAIN, LOST)
+COUNT_AS_UP = "were not observed and count as up"
 _MOST_UNSEEN = 0.05  # of the nodes: more, and rates of one node are not known
 _BEFORE = " (before the selection)"
 _NOT_AN_ATTRIBUTE = {*EVENT_COLUMNS, *POPULATION_COLUMNS, *LIFETIME_COLUMNS}
@@ -108,6 +109,11 @@ class Source:
     def not_read(self) -> list[str]:
         """How many events the reader left out, with the reasons."""
         return [f"{count(number, 'event')} left out ({reason})" for reason, number in self.left_out]
+
+    @property
+    def unobserved(self) -> list[str]:
+        """Notes on time within the window that nobody observed; none of a part of the log."""
+        return [note for note in self.notes if note.endswith(COUNT_AS_UP)]
 
     @property
     def omissions(self) -> list[str]:

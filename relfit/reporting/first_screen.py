@@ -340,6 +340,7 @@ def _limits(m: ReportData) -> list[Point]:
     if m.failures and not m.log.window.end_known:
         text = "Observation is taken to end with the last record: if it went on without one, rates now are lower."
         points.append(Point(text, "data", "data"))
+    points += [Point(f"{note}.", "data", "data") for note in m.log.source.unobserved]
     unknown = int(m.part.events["end"].isna().sum())
     hint = hint_of_lives(m.log, "all")
     if hint:

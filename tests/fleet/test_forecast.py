@@ -78,6 +78,14 @@ def test_the_expected_number_of_a_steady_fleet_is_its_mean_rate(log, ahead):
     assert ahead.basis["a_week"].iloc[0] == pytest.approx(ahead.basis["a_week_before"].iloc[0], rel=0.05)
 
 
+def test_repairs_of_no_length_count_as_zero_hours():
+    rows = [{"node": f"n{i % 20}", "start": 10.0 * i, "end": 10.0 * i + 2.0 * (i % 2)} for i in range(400)]
+    ahead = rf.forecast(make_log(rows, window=(0.0, 4000.0)), ["400h"])
+    assert ahead.total["failures"][0] == pytest.approx(40.0, rel=0.1)
+    assert ahead.total["repair_hours"][0] == pytest.approx(40.0, rel=0.1)  # 20 of two hours
+    assert ahead.total["repair_hours_low"][0] < 40.0 < ahead.total["repair_hours_high"][0]
+
+
 def test_intervals_of_a_steady_fleet_are_next_to_those_of_poisson(ahead):
     row = ahead.total.iloc[0]
     low, high = stats.poisson.interval(0.9, row["failures"])

@@ -14,6 +14,7 @@ from relfit.base.text import count, duration, number, percent
 from relfit.base.units import HOURS_PER_YEAR, NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import Prediction, TimeSteps, levels_of, mix
 from relfit.log.failurelog import FailureLog
+from relfit.log.outages import records_counted
 
 _OVERLAP = 3.0  # independent forecasts per horizon that overlapping ones are worth
 
@@ -122,7 +123,7 @@ def failures_ahead(log: FailureLog, cause: str, hours: float) -> Prediction | No
     """The predicted number of failures by a cause in the hours after the end of a log; None where there was none."""
     steps = TimeSteps.of(log.window.start, log.window.end)
     events = log.events
-    mine = (events["cause"].astype(object) == cause).to_numpy() & ~events["start_cut"].to_numpy(bool)
+    mine = (events["cause"].astype(object) == cause).to_numpy() & records_counted(log)
     counts = steps.counts(nanoseconds(events["start"])[mine])[0]
     if not counts.any():
         return None
