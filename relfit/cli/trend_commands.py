@@ -94,7 +94,8 @@ def _change_points(answers: Answers, study: rf.Study) -> None:
         result = study.change_points
         answer.text = result.headline
         if len(study.log.systems) > 1:
-            answer.text += f" The {len(study.log.systems)} systems were taken as one: --where system=NAME takes one."
+            one = f"{len(study.log.systems)} systems taken as one (--where system=NAME takes one)"
+            answer.text = f"{one}: {answer.text[:1].lower()}{answer.text[1:]}"
         frame = result.to_frame()
         answer.tables, answer.document = {"periods": frame}, result.to_dict
         used = study.used.log.window

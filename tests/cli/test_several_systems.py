@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pandas as pd
 import pytest
 
 from relfit.cli.app import main
@@ -21,6 +22,30 @@ def test_calibrate_says_what_is_of_one_system_and_what_of_all(capsys, log_file) 
     days = float(re.search(r"An incident in one system every ([\d.]+) days \(mean of 2\)", text)[1])
     assert days * week == pytest.approx(2 * 7.0, rel=0.01)
     assert "anywhere" not in text
+
+
+def test_what_is_now_and_what_was_name_the_systems_they_count(capsys, here) -> None:
+    """Of two systems one has left after half a year."""
+    days = pd.date_range("2024-01-01 06:00", "2024-12-31", freq="60h")
+    rows = [("new", i % 4, day) for i, day in enumerate(days)]
+    rows += [("old", i % 8, day) for i, day in enumerate(pd.date_range("2024-01-01", "2024-06-29", freq="30h"))]
+    rows.sort(key=lambda row: row[2])
+    lines = [f"{system},{system}{i},{day},{day + pd.Timedelta(hours=2)}" for system, i, day in rows]
+    (here / "log.csv").write_text("\n".join(["system,node,start,end", *lines]) + "\n")
+    nodes = [*(f"new,new{i}," for i in range(4)), *(f"old,old{i},2024-07-01" for i in range(8))]
+    (here / "nodes.csv").write_text("\n".join(["system,node,left", *nodes]) + "\n")
+    observed = ["--population", "nodes.csv", "--observed", "2024-01-01/2024-12-31"]
+    assert main(["calibrate", "log.csv", *observed, "--parts", "mtbf,mttr", "--out", "both.toml"]) == 0
+    text = shown(capsys)
+    assert re.search(r"As of 2024-12-31: [\d.]+ incidents a week in 1 system without old \(", text), text
+    assert "a week in all 2 since 2024-01-01" in text
+    assert "(mean of the 1 of 2 in service)" in text
+    assert main(["plan", "spares", "both.toml", "--job", "4"]) == 0
+    assert "2 systems are taken as one. Plan for one of them." in shown(capsys)
+    assert main(["plan", "checkpoint", "both.toml", "--save", "5min", "--nodes", "4"]) == 0
+    assert "4 nodes that fail like the 4 of the calibrated fleet now" in shown(capsys)
+    assert main(["trend", "log.csv", *observed]) == 0
+    assert "2 systems taken as one (--where system=NAME takes one): " in shown(capsys)
 
 
 def test_a_single_incident_of_a_scope_has_an_interval(capsys, here) -> None:
