@@ -78,3 +78,29 @@ def test_the_mean_over_any_nodes_is_of_no_date(capsys, log_file) -> None:
     arguments = ["system", str(log_file), "--where", "system=20", "--any", "--k", "2", "--at", "2003-06-01"]
     assert main(arguments) == 2
     assert "--any: the mean over any nodes is of now or of the long run; name --nodes" in capsys.readouterr().err
+
+
+def test_a_part_whose_nodes_have_all_left_is_not_taken_as_in_service(capsys, here) -> None:
+    """Two nodes of old fail every five days until the end of June, two of new until the end of the year."""
+    rows = [("new", i % 2, day) for i, day in enumerate(pd.date_range("2024-01-02", "2024-12-30", freq="60h"))]
+    rows += [("old", i % 2, day) for i, day in enumerate(pd.date_range("2024-01-01", "2024-06-29", freq="60h"))]
+    lines = [f"{system},{system}{i},{day},{day + pd.Timedelta(hours=2)}" for system, i, day in rows]
+    (here / "log.csv").write_text("\n".join(["system,node,start,end", *lines]) + "\n")
+    nodes = [*(f"new,new{i}," for i in range(2)), *(f"old,old{i},2024-07-01" for i in range(2))]
+    (here / "nodes.csv").write_text("\n".join(["system,node,left", *nodes]) + "\n")
+    observed = ["log.csv", "--population", "nodes.csv", "--observed", "2024-01-01/2024-12-31"]
+    old = [*observed, "--where", "system=old"]
+    gone = "o node has been in service since 2024-07-01, the log goes on to 2024-12-31"
+    assert main(["forecast", *old]) == 2
+    assert f"n{gone}; --until 2024-07-01 forecasts from then on" in " ".join(capsys.readouterr().err.split())
+    assert main(["forecast", *old, "--until", "2024-07-01"]) == 0
+    assert gone not in shown(capsys)
+    for command in (["calibrate"], ["system"], ["report"]):
+        options = {"calibrate": ["--parts", "mtbf"], "system": ["--k", "2", "--any"], "report": ["--out", "r.html"]}
+        assert main([*command, *old, *options[command[0]]]) == 0
+        assert gone in shown(capsys)
+    for long_run in ("now", "long-run"):
+        assert main(["calibrate", *observed, "--where", "system=new", "--parts", "mtbf", "--at", long_run]) == 0
+        assert gone not in shown(capsys)
+    assert main(["calibrate", *old, "--parts", "mtbf", "--at", "long-run"]) == 0
+    assert "a failure of one node every 4.9 days" in shown(capsys)
