@@ -81,7 +81,7 @@ class SparesPlan(Plan):
         if self.spares:
             fewer = self.table.loc[self.table["spares"] == self.spares - 1, "waiting"].iloc[0]
             same = percent(float(fewer)) == percent(self.limit)  # above it, by less than is shown
-            text += f", with one fewer {'a little more' if same else percent(float(fewer))}"
+            text += f", with one fewer {percent(float(fewer))}{', just above the limit' if same else ''}"
         return f"{text}."
 
     @property
