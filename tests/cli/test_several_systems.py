@@ -10,6 +10,8 @@ import pytest
 from relfit.cli.app import main
 from tests.cli.conftest import ROWS
 
+DAYS = pd.date_range("2024-01-02", "2024-12-20", freq="5D")
+
 
 def shown(capsys: pytest.CaptureFixture[str]) -> str:
     return " ".join(capsys.readouterr().out.split())
@@ -104,3 +106,14 @@ def test_a_part_whose_nodes_have_all_left_is_not_taken_as_in_service(capsys, her
         assert gone not in shown(capsys)
     assert main(["calibrate", *old, "--parts", "mtbf", "--at", "long-run"]) == 0
     assert "a failure of one node every 4.9 days" in shown(capsys)
+
+
+def test_nodes_that_fail_often_are_named_with_the_share_of_false_ones(capsys, here) -> None:
+    days = [(f"n{i:02}", day + pd.Timedelta(hours=7 * i)) for i in range(30) for day in DAYS[:: 18 if i else 1]]
+    lines = [f"{node},{start},{start + pd.Timedelta(hours=2)}" for node, start in sorted(days, key=lambda row: row[1])]
+    (here / "log.csv").write_text("\n".join(["node,start,end", *lines]) + "\n")
+    assert main(["trend", "log.csv", "--n-nodes", "30", "--observed", "2024-01-01/2024-12-31"]) == 0
+    assert (
+        "1 node of 30 fails at least twice as often as the mean (at most 5 % of such nodes are expected to be false): "
+        "n00." in shown(capsys)
+    )
