@@ -195,7 +195,8 @@ def _summary(parameters: rf.Parameters) -> str:
     scopes = {"any": of_one, "node": "a failure of one node", "rack": "of one rack", "system": of_system}
     known = {name: _how_often(getattr(parameters.mtbf, name)) for name in scopes if f"mtbf.{name}" in params}
     if systems > 1 and "any" in known:
-        known["any"] += f" (mean of {systems})"
+        now = parameters.fleet.systems_now
+        known["any"] += f" (mean of {systems})" if now is None else f" (mean of the {now} of {systems} in service)"
     often = ", ".join(f"{scopes[name]} {every}" for name, every in known.items())
     repair = f"a repair takes {_how_long(parameters.mttr.mean)}" if "mttr.mean" in params else ""
     text = "; ".join(filter(None, (often, repair))) or "no time between failures or to repair is known"

@@ -339,4 +339,5 @@ def spares(
         raise ArgumentError("--job is missing", remedy="write --job 128 or the like")
     source, limit = rate_source(params, mtbf), checked.probability("--blocking", blocking)
     plan = rf.planning.plan_spares(source, job, limit, repair=mttr, n_draws=draws, level=level, rng=seed)
-    show_plan(plan, "Share of the time that the job waits, by number of spares", [], to, (), details=details)
+    title, notes = "Share of the time that the job waits, by number of spares", _notes(source, "spares")
+    show_plan(plan, title, [], to, notes, details=details)

@@ -94,7 +94,8 @@ def _change_points(answers: Answers, study: rf.Study) -> None:
         result = study.change_points
         answer.text = result.headline
         if len(study.log.systems) > 1:
-            answer.text += f" The {len(study.log.systems)} systems were taken as one: --where system=NAME takes one."
+            one = f"{len(study.log.systems)} systems taken as one (--where system=NAME takes one)"
+            answer.text = f"{one}: {answer.text[:1].lower()}{answer.text[1:]}"
         frame = result.to_frame()
         answer.tables, answer.document = {"periods": frame}, result.to_dict
         used = study.used.log.window
@@ -227,12 +228,13 @@ def _nodes_now(answers: Answers, study: rf.Study) -> None:
         now, again = study.model.nodes_now(), study.repeat_failures
         named = now[now["outlier"]]
         which = f"{count(len(named), 'node')} of {len(now):,}" if len(named) else "no node"
-        verb = "is" if len(named) <= 1 else "are"
+        fail = ("is known to fail", "fails")[len(named)] if len(named) <= 1 else "fail"
+        false = " (at most 5 % of such nodes are expected to be false)" if len(named) else ""
         names = output.node_names(named.head(_NODES), study.log.systems)
         first, lately = f": {first_names(names, _NODES, len(named))}" if names else "", standing_out_lately(now)
         answer.text = (
-            f"As of {study.log.window.end:%Y-%m-%d}, {which} {verb} known to fail at least twice as often as the mean"
-            f"{first}{lately and f'; {lately}'}. " + " ".join(again.findings)
+            f"As of {study.log.window.end:%Y-%m-%d}, {which} {fail} at least twice as often as the mean"
+            f"{false}{first}{lately and f'; {lately}'}. " + " ".join(again.findings)
         )
         answer.tables = {"nodes_now": now, "repeat_failures": again.repeats, "nodes_with_repeats": again.nodes}
         shown = now.sort_values(["check", "factor"], ascending=False, kind="stable").head(_NODES)

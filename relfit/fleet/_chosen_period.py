@@ -57,7 +57,12 @@ class ChosenPeriod:
 
     @property
     def headline(self) -> str:
-        """Which period is used, and how well its start is known."""
+        """Which period is used, how well its start is known, and since when no node has been in service, if so."""
+        gone = self.log.window.gone
+        return f"{self._used} {gone[:1].upper()}{gone[1:]}." if gone else self._used
+
+    @property
+    def _used(self) -> str:
         window = self.log.window if self.before_now is None else self.before_now
         if not window.hours >= 0.0:
             return "Period used: all of the log."
@@ -146,5 +151,6 @@ def chosen_period(
     if len(points) > 1 and explained_by_ages(log, points, incidents(log)):
         why = "its nodes were new, and the rate changed as their ages would give"
         return ChosenPeriod(log, "all", points, why)
-    part = log if len(points) == 1 else log.between(stable.start, stable.end)
+    until = stable.end if stable.end < log.window.end else None
+    part = log if len(points) == 1 else log.between(stable.start, until)
     return ChosenPeriod(part, stable.name, points)

@@ -61,15 +61,20 @@ class FleetModel(FleetParts, Result):
         stable, until = self.period.before_now, self.lately.log.window.end
         window = self.period.log.window if stable is None else stable
         inside = int(self.found.table["start"].between(window.start, window.end).sum())
-        several = len(self.places.systems) if len(self.places.systems) > 1 else 0
+        systems, where, where_before = self.places.systems, "", ""
+        if len(systems) > 1:
+            gone = np.delete(np.asarray(systems, dtype=object), self.lately.there)
+            where = f" in {count(self.lately.there.size, 'system')}"
+            where += f" without {first_names(gone, 3)}" if gone.size else ""
+            where_before = f" in all {len(systems)}" if gone.size else ""
         before = inside / max(window.hours / HOURS_PER_WEEK, 1e-9)
         begin = f"{window.start:%Y-%m-%d}"
         since = f"since {begin}" if window.end >= until else f"{begin} to {window.end:%Y-%m-%d}"
         log = self.lately.log
         since += by_node_year(week, before, nodes_in_service(log, window), log.n_nodes)
         return (
-            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{f' in {several} systems' if several else ''} "
-            f"({number(low)}-{number(high)}); {number(before)} a week {since}."
+            f"As of {until:%Y-%m-%d}: {number(week)} incidents a week{where} "
+            f"({number(low)}-{number(high)}); {number(before)} a week{where_before} {since}."
         )
 
     @property

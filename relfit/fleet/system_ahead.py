@@ -12,7 +12,7 @@ from scipy import special
 
 from relfit.analyses.screening import Incidents
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
-from relfit.base.errors import DataError
+from relfit.base.errors import DataError, Remedy
 from relfit.base.units import NANOSECONDS_PER_HOUR, nanoseconds
 from relfit.fleet.prediction import (
     Prediction,
@@ -91,6 +91,12 @@ class SystemAhead:
         self.steps = TimeSteps.of(first, log.window.end, width)
         watched = watched_of(self.until)
         self.present = watched.left >= self.until.window.end.as_unit("ns").value
+        if self.until.window.gone:
+            date = f"{self.until.window.end:%Y-%m-%d}"
+            remedy = Remedy(
+                f"log.between(until={date!r}) forecasts from then on", f"--until {date} forecasts from then on"
+            )
+            raise DataError(self.until.window.gone, remedy=remedy)
         if watched.n_groups and not self.present.any():
             what = "no node was under observation at the end of the log"
             raise DataError(what, remedy="give a log that ends with nodes in use")

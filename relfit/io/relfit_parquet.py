@@ -94,6 +94,7 @@ def _write_log(log: FailureLog, path: Path, part: dict[str, object] | None = Non
             "end": None if pd.isna(window.end) else window.end.isoformat(),
             "start_known": bool(window.start_known),
             "end_known": bool(window.end_known),
+            **({} if window.log_end is None else {"log_end": window.log_end.isoformat()}),
         },
     }
     streams = {name: _to_stream(frames[name]) for name in _TABLES if name in frames}
@@ -217,7 +218,9 @@ class Stored:
     def window(self) -> Window:
         """The observation window of the log."""
         span = self.document["window"]
-        return Window(_instant(span["start"]), _instant(span["end"]), span["start_known"], span["end_known"])
+        known = span["start_known"], span["end_known"]
+        log_end = _instant(span["log_end"]) if "log_end" in span else None
+        return Window(_instant(span["start"]), _instant(span["end"]), *known, log_end)
 
     @property
     def source(self) -> Source:

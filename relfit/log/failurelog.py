@@ -183,6 +183,7 @@ class FailureLog(Tables):
             min(last, window.end),
             bool(people.loc[starts, "entered_known"].all()) if first > window.start else window.start_known,
             bool(people.loc[ends, "left_known"].all()) if last < window.end else window.end_known,
+            window.log_end or window.end if last < window.end else window.log_end,
         )
 
     def between(self, since: object = None, until: object = None) -> FailureLog:
@@ -231,9 +232,8 @@ class FailureLog(Tables):
         before, after = cut["start"] < first, cut["end"] > last
         cut.loc[before, ["start", "start_cut"]] = first, True
         cut.loc[after, ["end", "end_cut"]] = last, True
-        window = Window(
-            first, last, self.window.start_known or first > self.window.start, self.window.end_known or not whole_end
-        )
+        known = (self.window.start_known or first > self.window.start, self.window.end_known or not whole_end)
+        window = Window(first, last, *known, self.window.log_end if until is None else None)
         source = replace(part.source, notes=part.source.notes_of(cut))
         return replace(part, events=cut, window=window, source=source)
 

@@ -46,18 +46,26 @@ class Window:
 
     That of a log is in the log's time zone, and so is every date that is printed; columns of tables are UTC.
     ``start_known`` and ``end_known`` say whether that end was declared (by the log or the user) or is only the first
-    or last instant seen in the log.
+    or last instant seen in the log. ``log_end`` is the end of the log of which this is a part whose nodes all left.
     """
 
     start: pd.Timestamp
     end: pd.Timestamp
     start_known: bool = False
     end_known: bool = False
+    log_end: pd.Timestamp | None = None
 
     @property
     def hours(self) -> float:
         """Length in hours."""
         return float((self.end - self.start) / pd.Timedelta(hours=1))
+
+    @property
+    def gone(self) -> str:
+        """Since when no node has been in service, in words; empty if the log ends here."""
+        if self.log_end is None:
+            return ""
+        return f"no node has been in service since {self.end:%Y-%m-%d}, the log goes on to {self.log_end:%Y-%m-%d}"
 
     def in_zone(self, zone: str) -> Window:
         """The same time with its ends in a time zone."""

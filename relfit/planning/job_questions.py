@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from relfit.base.arguments import durations, whole
-from relfit.base.arrays import Durations, FloatArray
+from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
 from relfit.base.text import count, duration, percent
@@ -18,9 +17,12 @@ from relfit.fleet import FleetModel
 from relfit.fleet.calibration import Parameters
 from relfit.fleet.job_shares import PARTS
 from relfit.planning.job_rate import JobRate, rate_of_job
+from relfit.planning.sparing.job_spares import waits_with_spares
 from relfit.system.jobs import checkpoint as exact
 
 HOURS = (1.0, 2.0, 6.0, 12.0, 24.0, 48.0, 72.0)
+SPARES = (0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 32, 64)
+_LEAST = 1e-12  # hours; a wait of none has no logarithm
 _STEP = 2  # ratio of successive sizes
 _NEARLY = 0.02  # difference of probabilities below which failures count as evenly spread
 
@@ -40,13 +42,11 @@ class WhatIf(Result):
         Share of a job's failures that are of single nodes.
     mtbf : ndarray, shape (2, sizes)
         Hours between a job's failures: with all nodes, and without the worst.
-    wait : ndarray, shape (2, 2, sizes)
-        Hours until all nodes are up again without spares: with all nodes and without the worst; with repair times as
-        they are and halved.
-    system_wait : ndarray, shape (2, 2, sizes)
-        The part of `wait` in which the whole system is down; spares do not shorten it.
-    down : float
-        Share of the time that a node is down because of its own failures.
+    spares : ndarray, shape (spares,)
+        Numbers of standby nodes.
+    wait : ndarray, shape (2, 2, spares, sizes)
+        Hours per failure until the job has all its nodes again: with all nodes and without the worst; with repair times
+        as they are and halved.
     worst : int
         Number of outlier nodes, which fail far more often than the others.
     excess : float
@@ -58,9 +58,8 @@ class WhatIf(Result):
     hazard: FloatArray
     own: FloatArray
     mtbf: FloatArray
+    spares: IntArray
     wait: FloatArray
-    system_wait: FloatArray
-    down: float
     worst: int
     excess: float
 
@@ -71,7 +70,7 @@ class WhatIf(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """One row per size: ``nodes``, ``mtbf``, ``wait`` (hours), and the reliability for each length."""
-        frame = pd.DataFrame({"nodes": self.nodes.astype(int), "mtbf": self.mtbf[0], "wait": self.wait[0, 0]})
+        frame = pd.DataFrame({"nodes": self.nodes.astype(int), "mtbf": self.mtbf[0], "wait": self.wait[0, 0, 0]})
         survived = pd.DataFrame(np.exp(-self.hazard), columns=[f"{hours:g}h" for hours in self.hours])
         return pd.concat([frame, survived], axis=1)
 
@@ -96,8 +95,8 @@ class WhatIf(Result):
         save : duration
             Time to save, and to restore.
         spares : int
-            Standby nodes: the job waits for nodes only if at least as many are down (Poisson), and always while the
-            whole system is down.
+            Standby nodes (0 to 64): the job waits while more nodes are down than these, as in `plan_spares`, and while
+            the whole system is down.
         half_repair, without_worst : bool
             With repairs in half the time; without the outlier nodes.
 
@@ -131,10 +130,11 @@ class WhatIf(Result):
         hazards = [between(column) for column in self.hazard.T]
         hazard = float(np.exp(np.interp(np.log(length), np.log(self.hours), np.log(hazards))))
         fewer = 1.0 - (self.excess * between(self.own) if gone else 0.0)
-        down = size * self.down * (1.0 - self.excess * gone) * (0.5 if half_repair else 1.0)
-        waits = 1.0 if not spares else float(special.gammainc(int(whole("spares", spares, least=0)), down))
-        mtbf, whole_system = 1.0 / between(1.0 / self.mtbf[gone]), between(self.system_wait[gone, int(half_repair)])
-        wait = whole_system + (between(self.wait[gone, int(half_repair)]) - whole_system) * waits
+        ready = _inside("spares", float(whole("spares", spares, least=0)), self.spares.astype(np.float64), "")
+        waits = np.log(np.maximum(self.wait[gone, int(half_repair)], _LEAST))  # nearly straight in the log of the size
+        at_size = [np.interp(np.log(size), np.log(self.nodes), row) for row in waits]
+        wait = float(np.exp(np.interp(ready, self.spares, at_size)))
+        mtbf = 1.0 / between(1.0 / self.mtbf[gone])
         every = float(exact.best_interval(mtbf, cost, cost))
         waste = float(exact.waste(mtbf, every, cost, cost, wait))
         return {"survives": float(np.exp(-hazard * fewer)), "mtbf": mtbf, "checkpoint_every": every, "waste": waste}
@@ -191,22 +191,21 @@ def what_if(model: FleetModel, parameters: Parameters) -> WhatIf:
         own = rate.scopes[0].rate_of(sizes) * replace(rate, counted=None).mtbf_of(sizes)
         cases = [(one, _changed(one, repair=0.5)) for one in rates]
         wait = np.array([[each.wait_of(sizes) for each in pair] for pair in cases])
-        system_wait = np.array(
-            [
-                [np.minimum(each.system_down * each.mtbf_of(sizes), each.wait_of(sizes)) for each in pair]
-                for pair in cases
-            ]
-        )
-    down = (rate.scopes[0].mttr or 0.0) / rate.scopes[0].mtbf
+    fixed = np.array([[each.system_down * each.mtbf_of(sizes) for each in pair] for pair in cases])
+    fixed = np.minimum(fixed, wait)[:, :, None]  # spares do not shorten it
+    odds = np.ones((2, 2, len(SPARES), sizes.size))
+    if rate.scopes[0].mttr is not None:
+        changes = np.array([(failures, repairs) for failures in (1.0, 1.0 - excess) for repairs in (1.0, 0.5)])
+        odds = waits_with_spares(parameters, sizes.astype(int), np.array(SPARES), changes).reshape(odds.shape)
+    shorter = odds / np.maximum(odds[:, :, :1], _LEAST)
     return WhatIf(
         sizes,
         np.array(HOURS[: len(at)]),
         hazard,
         np.asarray(own),
         np.array([one.mtbf_of(sizes) for one in rates]),
-        wait,
-        system_wait,
-        float(down / (1.0 + down)),
+        np.array(SPARES),
+        fixed + (wait[:, :, None] - fixed) * shorter,
         len(worst),
         excess,
     )

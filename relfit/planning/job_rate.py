@@ -252,7 +252,8 @@ def _of_parameters(
         waits = _NO_WAIT
     basis = parameters.title.replace("parameters", f"parameters ({', '.join(names)})", 1)
     named = "the calibrated fleet" if parameters.name in _UNNAMED else parameters.name
-    like = f"like the {fleet.nodes:,} of {named}" if fleet.nodes else f"like those of {named}"
+    number = fleet.nodes_now or fleet.nodes
+    like = f"like the {number:,} of {named}" if number else f"like those of {named}"
     when = {"current": " now", "long-run": " in the long run"}.get(basis.partition(" ")[0], "")
     return replace(means, source=basis, waits=waits, drawn=drawn, like=f"{like}{when}")
 

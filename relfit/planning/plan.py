@@ -16,6 +16,7 @@ _STEADY = (
 )
 _EACH = {"trend": _STEADY, "systems": "Plan for one of them."}
 _MATTERS = {
+    "spares": _EACH,
     "checkpoint": {
         **_EACH,
         "failures.exponential": "Planned with a constant rate; by family, the plan follows the ageing of nodes.",

@@ -81,7 +81,7 @@ def questions(m: ReportData) -> Section | str:
     grid = m.what_if.result
     if grid is None:
         return ""
-    names = ("nodes", "hours", "hazard", "own", "mtbf", "wait", "system_wait", "down", "worst", "excess")
+    names = ("nodes", "hours", "hazard", "own", "mtbf", "spares", "wait", "worst", "excess")
     data = json_ready({name: getattr(grid, name) for name in names}) | {"size": m.job_size}
     text = grid.sentence(m.job_size)
     return Section(

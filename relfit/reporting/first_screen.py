@@ -115,7 +115,8 @@ def _sentence(m: ReportData) -> str:
     has = f"has {number(week)} incidents a week (next 90 days' mean: {number(low)}-{number(high)})"
     if _refuted(m, "forecasts"):  # then what was counted
         has = f"had {_counted_lately(m)}"
-    return f"As of {m.log.window.end:%Y-%m-%d}, the {what} {has}{each}{before}."
+    gone = f" ({m.log.window.gone})" if m.log.window.gone else ""
+    return f"As of {m.log.window.end:%Y-%m-%d}{gone}, the {what} {has}{each}{before}."
 
 
 def _counted_lately(m: ReportData) -> str:

@@ -162,7 +162,7 @@ def test_where_a_few_more_spares_change_little_is_said() -> None:
 def test_a_wait_just_above_the_limit_is_not_shown_as_the_limit() -> None:
     plan = plan_spares("5000h", 128, 0.0248, repair="24h")  # 2 spares: 2.5 %
     assert (plan.spares, percent(plan.table.set_index("spares").loc[2, "waiting"])) == (3, "2.5 %")
-    assert plan.headline.endswith("with one fewer a little more.")
+    assert plan.headline.endswith("with one fewer 2.5 %, just above the limit.")
 
 
 def test_the_repair_of_nodes_is_enough() -> None:

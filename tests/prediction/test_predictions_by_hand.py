@@ -29,6 +29,24 @@ def test_repairs_that_became_longer() -> None:
     assert round(mean_time_ahead(steps, steps.edges[:400], hours, ended, 720.0, long_run=True)[0], 1) == 3.0
 
 
+def mean_now(number: int, seed: int, change: float = 300.0) -> tuple[float, float]:
+    """Of log-normal repairs over 300 days, mean 10 hours, three times as long after a day: the mean now and of all."""
+    rng = np.random.default_rng(seed)
+    steps = TimeSteps.of(pd.Timestamp("2024-01-01"), pd.Timestamp("2024-10-27"))
+    days, hours = np.sort(rng.uniform(0.0, 300.0, number)), 10.0 * rng.lognormal(-0.72, 1.2, number)
+    hours = np.where(days > change, 3.0 * hours, hours)
+    at = pd.Timestamp("2024-01-01").as_unit("ns").value + (days * 86_400e9).astype(np.int64)
+    return mean_time_ahead(steps, at, hours, np.ones(number, bool), 2160.0)[0], float(hours.mean())
+
+
+def test_of_few_repairs_the_mean_now_is_nearly_that_of_all() -> None:
+    for number, worse in ((14, 1.1), (45, 1.3)):
+        now, plain = (np.log(np.array([mean_now(number, seed) for seed in range(60)]).T / 10.0) ** 2).mean(axis=1)
+        assert np.sqrt(now / plain) < worse
+    now, plain = (np.log(np.array([mean_now(200, seed, 200.0) for seed in range(20)]).T / 30.0) ** 2).mean(axis=1)
+    assert np.sqrt(now / plain) < 0.6
+
+
 def test_a_month_has_the_failures_of_its_first_week() -> None:
     month = cumulative(lambda hours: distribution_of_counts(30.0 if hours < 200.0 else 12.0, 90.0), 720.0)
     assert (month.expected, month.quantile(0.05)) == (30.0, 16.0)

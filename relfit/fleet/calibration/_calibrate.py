@@ -13,6 +13,7 @@ import pandas as pd
 from relfit.base.arrays import Duration, Durations
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
+from relfit.base.text import duration
 from relfit.fitting.families import family_named
 from relfit.fleet import ChosenPeriod, FleetModel, chosen_period, fleet_model
 from relfit.fleet.calibration import tested_assumptions
@@ -21,7 +22,7 @@ from relfit.fleet.calibration.parameters_now import brought_to_now
 from relfit.fleet.calibration.rates import Rates, rates_of_durations, rates_of_log
 from relfit.fleet.calibration.repair_scopes import Repairs
 from relfit.fleet.calibration.repair_times import kinds_of_repairs
-from relfit.fleet.calibration.schema import Censoring, Estimated, Fleet, Mttr, Parameters, PeriodUsed, Provenance
+from relfit.fleet.calibration.schema import Censoring, Check, Estimated, Fleet, Mttr, Parameters, PeriodUsed, Provenance
 from relfit.fleet.now import NOW, checked_at
 from relfit.log.failurelog import FailureLog
 from relfit.log.lifedata import LifeData
@@ -223,9 +224,21 @@ def _failure(
 
 
 def _repair(repairs: Repairs | None, families: Sequence[str], level: float) -> Estimated:
-    """The distribution of times to repair."""
-    fitted, why = (None, Repairs.NONE) if repairs is None else fitted_family(repairs.of_incidents, families, level)
-    return Estimated({"repair": fitted}) if fitted is not None else Estimated(absent={"repair": why})
+    """The distribution of times to repair, and whether its mean is theirs."""
+    if repairs is None:
+        return Estimated(absent={"repair": Repairs.NONE})
+    times = repairs.of_incidents
+    fitted, why = fitted_family(times, families, level)
+    if fitted is None:
+        return Estimated(absent={"repair": why})
+    mean, seen = fitted.mean, float(times.total_time.sum() / times.n_failures.sum())
+    if mean is None or mean.value is None or mean.low is None or mean.high is None or mean.low <= seen <= mean.high:
+        return Estimated({"repair": fitted})
+    finding = (
+        f"The {fitted.family} distribution of repairs has a mean of {duration(mean.value)}, the repairs themselves one "
+        f"of {duration(seen)}; exports and simulations take its shape with the mean of mttr."
+    )
+    return Estimated({"repair": fitted}, checks=[Check(name="repairs.mean", concern=True, finding=finding)])
 
 
 def _censoring(part: FailureLog, times: LifeData | None, repairs: Repairs | None) -> Censoring:

@@ -26,6 +26,10 @@ def brought_to_now(parameters: Parameters, model: FleetModel, level: float) -> P
     update: dict[str, Any] = {"mtbf": mtbf_now(parameters.mtbf, model, level)}
     if any(isinstance(value, Duration) for _, value in parameters.mttr):
         update["mttr"] = mttr_now(parameters.mttr, model)
+    fleet, nodes, systems = parameters.fleet, int(model.standing.present.sum()), model.lately.there.size
+    fewer = {"nodes_now": nodes if 0 < nodes < (fleet.nodes or 0) else None}
+    fewer["systems_now"] = systems if systems < (fleet.systems or 0) else None
+    parameters = parameters.model_copy(update={"fleet": fleet.model_copy(update=fewer)})
     now = parameters.model_copy(update=update)
     if model.question is not None or len(model.places.systems) != 1 or "mtbf.node" not in now.values():
         return now

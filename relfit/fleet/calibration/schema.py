@@ -189,6 +189,8 @@ class Fleet(Model):
     nodes: Count | None = Field(None, description="nodes")
     racks: Count | None = Field(None, description="racks")
     systems: Count | None = Field(None, description="systems")
+    nodes_now: Count | None = Field(None, description="nodes in service now, if not all are")
+    systems_now: Count | None = Field(None, description="systems in service now, if not all are")
     rack_share: Part | None = Field(None, description="share of a rack's nodes that its incidents hit; or all")
     group_share: Part | None = Field(None, description="share of all nodes that incidents of a group hit; or all")
     group_hits: list[tuple[Count, Number, Number]] | None = Field(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
-from relfit.fleet.prediction.discounted_levels import discounted, levels_of
+from relfit.fleet.prediction.discounted_levels import HALF_LIVES, discounted, levels_of
 from relfit.fleet.prediction.mixing import fixed_share
 from relfit.fleet.prediction.steps import TimeSteps
 
@@ -23,6 +23,7 @@ _SCATTER = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # variance of a durati
 _SCORED, _BACK = 5, 0.01  # days between two scored predictions; share of the weights that returns each time
 _UNKNOWN = 0.3  # variance of a level, relative to that of one step, at most
 _RATIO = 160.0  # half-life in days of the ratio of hours to predictions by logarithms
+_FEW = 40.0  # durations with which their plain mean has half the weight
 _BEGIN = 20  # steps before the first prediction
 
 
@@ -78,6 +79,9 @@ def mean_time_ahead(
     scores = scores.reshape(wander.size, -1, scores.shape[1])  # by predictor and scatter
     of_predictor = special.logsumexp(scores, axis=1)
     weights = fixed_share(np.diff(of_predictor, axis=1), _BACK)
+    if not long_run:  # with few durations, what came last is mostly chance
+        enough = hours.size**2 / (hours.size**2 + _FEW**2)
+        weights = enough * weights + (1.0 - enough) * (np.arange(wander.size) == HALF_LIVES.index(np.inf))
     weight = (weights[:, None] * special.softmax(scores[:, :, -1], axis=1)).ravel()
     expected = max(float(number.mean()) * over, 1.0)
     mean, *variances = (each[:, 0] for each in moments(np.array([steps.size]), over, np.array([expected])))

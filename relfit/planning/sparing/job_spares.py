@@ -11,7 +11,7 @@ import pandas as pd
 from scipy import special
 
 from relfit.base.arguments import durations, share, whole
-from relfit.base.arrays import BoolArray, Durations, FloatArray, Seed
+from relfit.base.arrays import BoolArray, Durations, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
 from relfit.base.text import count, percent
@@ -81,7 +81,7 @@ class SparesPlan(Plan):
         if self.spares:
             fewer = self.table.loc[self.table["spares"] == self.spares - 1, "waiting"].iloc[0]
             same = percent(float(fewer)) == percent(self.limit)  # above it, by less than is shown
-            text += f", with one fewer {'a little more' if same else percent(float(fewer))}"
+            text += f", with one fewer {percent(float(fewer))}{', just above the limit' if same else ''}"
         return f"{text}."
 
     @property
@@ -184,6 +184,19 @@ def plan_spares(
         n_draws=0 if drawn is None else drawn.node.size,
         assumptions=(_TAKES_OVER, independence, *racks, *(() if drawn is None else (NOISE,))),
     )
+
+
+def waits_with_spares(parameters: Parameters, sizes: IntArray, spares: IntArray, changes: FloatArray) -> FloatArray:
+    """Hours that jobs wait for a node, per hour that they run, shape (changes, spares, sizes).
+
+    Each row of `changes` multiplies the failures of single nodes and all times to repair.
+    """
+    shares, (failures, repairs) = _Shares.of(parameters, None), np.asarray(changes, dtype=np.float64).T
+    node, rack = (share / (1.0 - share) for share in (shares.node, shares.rack))
+    shares.node, shares.rack = (odds / (1.0 + odds) for odds in (node * failures * repairs, rack * repairs))
+    shares.apart, shares.scatter = (np.repeat(each, failures.size) for each in (shares.apart, shares.scatter))
+    waiting = [[shares.waiting(int(size), int(ready)) for size in sizes] for ready in spares]
+    return np.asarray(np.moveaxis(np.array([[each / (1.0 - each) for each in row] for row in waiting]), -1, 0))
 
 
 class _Shares:

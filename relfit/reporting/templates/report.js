@@ -64,17 +64,12 @@ for (const panel of document.querySelectorAll(".panel")) {
   const most = grid.nodes[grid.nodes.length - 1];
   const sizes = [...new Set(Array.from({ length: 121 }, (_, i) => Math.round(most ** (i / 120))))];
   const saves = [0.5, 1, 2, 5, 10, 15, 30, 60];  // minutes
-  const between = (size, values) => {
+  const between = (size, values, sizes = grid.nodes) => {
     let i = 0;
-    while (i < values.length - 2 && grid.nodes[i + 1] < size) i += 1;
-    if (grid.nodes.length < 2 || values[i] === null || size === grid.nodes[i]) return values[i];
+    while (i < values.length - 2 && sizes[i + 1] < size) i += 1;
+    if (sizes.length < 2 || values[i] === null || size === sizes[i]) return values[i];
     if (values[i + 1] === null) return null;
-    return values[i] + ((values[i + 1] - values[i]) * (size - grid.nodes[i])) / (grid.nodes[i + 1] - grid.nodes[i]);
-  };
-  const poisson = (least, mean) => {  // probability of at least so many
-    let term = Math.exp(-mean), below = 0;
-    for (let k = 0; k < least; k += 1) { below += term; term *= mean / (k + 1); }
-    return Math.max(1 - below, 0);
+    return values[i] + ((values[i + 1] - values[i]) * (size - sizes[i])) / (sizes[i + 1] - sizes[i]);
   };
   const short = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : String(Number(value.toPrecision(3))));
   const hours = (value) => {
@@ -99,16 +94,15 @@ for (const panel of document.querySelectorAll(".panel")) {
   const nodes = setUp("nodes", sizes, nearest, (size) => size.toLocaleString("en"));
   const length = setUp("hours", grid.hours, Math.max(grid.hours.indexOf(24), 0), (value) => `${value} h`);
   const save = setUp("save", saves, 3, (value) => `${value} min`);
-  const spares = setUp("spares", [0, 1, 2, 3, 4, 5, 6, 7, 8], 0, String);
+  const spares = setUp("spares", grid.spares, 0, String);
   const answer = () => {
-    const size = nodes(), of = grid.hours.indexOf(length()), cost = save() / 60, ready = spares();
+    const size = nodes(), of = grid.hours.indexOf(length()), cost = save() / 60, ready = grid.spares.indexOf(spares());
     const half = field("half").checked ? 1 : 0, gone = field("gone") && field("gone").checked ? 1 : 0;
     const hazard = between(size, grid.hazard.map((row) => row[of]));
     const fewer = 1 - gone * grid.excess * between(size, grid.own);
     const mtbf = 1 / between(size, grid.mtbf[gone].map((value) => 1 / value));
-    const down = size * grid.down * (1 - grid.excess * gone) * (half ? 0.5 : 1);
-    const system = between(size, grid.system_wait[gone][half]);
-    const wait = system + (between(size, grid.wait[gone][half]) - system) * (ready ? poisson(ready, down) : 1);
+    const waits = grid.wait[gone][half][ready].map((value) => Math.log(Math.max(value, 1e-12)));
+    const wait = Math.exp(between(Math.log(size), waits, grid.nodes.map(Math.log)));
     let x = Math.min(Math.sqrt((2 * cost) / mtbf), 0.9);  // work between saves, in mean times between failures
     for (let i = 0; i < 60; i += 1) {
       const miss = Math.exp(-x - cost / mtbf);
