@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.reporting.detail_sections import methods
 from relfit.reporting.first_screen import _advice, _alike, _earlier, fleet_summary
 from relfit.reporting.report_data import ReportData
 from tests.backtesting.test_growing_fleet import fleet
@@ -141,6 +142,44 @@ def test_of_several_systems_that_with_most_failures_lately_is_named(tmp_path: Pa
     share = 100.0 * len(later) / (len(later) + 90 - 1)  # the 730 days end on 30 December
     said = fleet_summary(ReportData(rf.Study(log, "all"), FAMILIES)).sentence
     assert said.endswith(f"; of those of the last 90 days, system new had {share:.0f} %.")
+
+
+def test_a_system_whose_nodes_are_gone_is_not_the_one_that_fails_most_often(tmp_path: Path) -> None:
+    """Of the page's two tiles one named a system that had left a year ago; another fell to a third of its rate."""
+    rng, begun = np.random.default_rng(6), pd.Timestamp("2022-01-01")
+    rows, nodes = [], []
+    fleets = [
+        ("old", 4, [(0, 300, 0.05)]),
+        ("new", 4, [(0, 730, 0.02)]),
+        ("mid", 12, [(0, 365, 0.012), (365, 730, 0.003)]),
+    ]
+    for system, size, spans in fleets:
+        for i in range(size):
+            last = f"{begun + pd.Timedelta(days=300):%Y-%m-%d}" if system == "old" else ""
+            nodes.append(f"{system}{i},{system},{last}")
+            for first, last_day, per_day in spans:
+                days = np.sort(rng.uniform(first, last_day - 1, rng.poisson(per_day * (last_day - first))))
+                starts = begun + pd.to_timedelta(days, unit="D")
+                rows += [
+                    f"{start:%Y-%m-%d %H:%M},{start + pd.Timedelta('3h'):%Y-%m-%d %H:%M},{system}{i},{system}"
+                    for start in starts
+                ]
+    (tmp_path / "log.csv").write_text("\n".join(["start,end,node,system", *sorted(rows)]) + "\n", encoding="utf-8")
+    (tmp_path / "nodes.csv").write_text("\n".join(["node,system,left", *nodes]) + "\n", encoding="utf-8")
+    window = {"window_start": "2022-01-01", "window_end": "2024-01-01"}
+    log = rf.read(tmp_path / "log.csv", population=tmp_path / "nodes.csv", **window)
+    data = ReportData(rf.Study(log, "all"), FAMILIES)
+    screen = fleet_summary(data)
+    tiles = {card.name: card for card in screen.cards}
+    most, least = tiles["A node fails most often, now"], tiles["A node fails least often, now"]
+    assert most.detail.startswith("system new; ")
+    assert least.detail.startswith("system mid; ")
+    assert 200.0 < float(least.value.split()[1]) < 600.0  # 333 days lately; 133 over the two years
+    assert {small.name: small.detail for small in screen.systems}["System old"].startswith("no longer observed · ")
+    begin = next(point.text for point in screen.advice if point.text.startswith("Begin with"))
+    size = {"new": "25 %", "mid": "75 %"}[begin.split()[3].rstrip(":")]
+    assert begin.endswith(f" in the last 90 days, with {size} of the nodes.")
+    assert methods(data, ["nodes"]).verdict == "Several systems: no tests of change, of nodes and of dependence."
 
 
 @pytest.mark.parametrize(("low", "high", "digits"), [(0.23, 0.41, 0), (0.99, 0.9906, 1), (0.999, 0.9992, 2)])
