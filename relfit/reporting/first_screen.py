@@ -258,7 +258,7 @@ def _advice(m: ReportData) -> list[Point]:
             most, first = percent(float(by_system.iloc[0] / by_system.sum())), by_system.index[0]
             nodes = _in_service(m)
             of_nodes = f", with {percent(nodes[first] / nodes.sum())} of the nodes" if first in nodes else ""
-            begin = f"Begin with system {first}: {most} of the node-hours lost in the last 90 days{of_nodes}."
+            begin = f"Begin with system {first}: {most} of the node-hours lost{m.when_lately}{of_nodes}."
             points.append(Point(begin, "systems", "systems", "Site"))
         return [*points, Point(text, "systems", "systems", "Each system")] if m.failures else []
     lost = _lost_hours(m)
@@ -268,7 +268,7 @@ def _advice(m: ReportData) -> list[Point]:
         table, since = model.found.table, m.lately.window.start
         recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
         if recent:
-            outages = f"{recent:,} in the last 90 days, {percent(share)} of the node-hours lost"
+            outages = f"{recent:,}{m.when_lately}, {percent(share)} of the node-hours lost"
             text = f"Look at the whole-system outages first: {outages}."
             points.append(Point(text, "interruptions", "list", "Administrators"))
     points += _risen(m)

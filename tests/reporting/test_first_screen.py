@@ -144,6 +144,24 @@ def test_of_several_systems_that_with_most_failures_lately_is_named(tmp_path: Pa
     assert said.endswith(f"; of those of the last 90 days, system new had {share:.0f} %.")
 
 
+@pytest.mark.parametrize(
+    ("later", "name"), [(2, "Availability of a node"), (10, "Availability of a node, last 90 days")]
+)
+def test_two_outages_of_three_months_are_no_availability(later: int, name: str) -> None:
+    """ "99.9982 % (99.9914 to 99.9996)" of two minutes down, with digits that the next outage changes."""
+    end = pd.Timestamp("2021-01-01", tz="UTC")
+    starts = [pd.Timestamp("2020-01-05", tz="UTC") + pd.Timedelta(days=10 * i) for i in range(20)]
+    rows = [(f"n{i}", at, at + pd.Timedelta(hours=12), "disk") for i, at in enumerate(starts)]
+    starts = [end - pd.Timedelta(days=80 - 5 * i) for i in range(later)]
+    rows += [(f"n{i}", at, at + pd.Timedelta(hours=1), "disk") for i, at in enumerate(starts)]
+    log = log_of(rows, nodes=[f"n{i}" for i in range(24)])
+    screen = fleet_summary(ReportData(rf.Study(log, "all"), FAMILIES))
+    (tile,) = [card for card in screen.cards if card.name.startswith("Availability")]
+    share = (20 * 12.0 + later) / (24 * 366 * 24.0) if later == 2 else later / (24 * 90 * 24.0)
+    assert tile.name == name
+    assert float(tile.value.split()[0]) == pytest.approx(100.0 * (1.0 - share), abs=0.005)
+
+
 def test_a_system_whose_nodes_are_gone_is_not_the_one_that_fails_most_often(tmp_path: Path) -> None:
     """Of the page's two tiles one named a system that had left a year ago; another fell to a third of its rate."""
     rng, begun = np.random.default_rng(6), pd.Timestamp("2022-01-01")
