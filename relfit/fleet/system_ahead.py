@@ -186,7 +186,7 @@ class SystemAhead:
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
     def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
-        """Forecast records by cause that add up to `expected`."""
+        """Forecast records by cause that add up to `expected`; one that falls to half keeps its distribution."""
         names, code = self.causes
         series = self.steps.counts(self.at, code, len(names))
         mixtures = [self._of_cause(code == i, value, hours) for i, value in enumerate(series)]
@@ -195,7 +195,7 @@ class SystemAhead:
         factors = values / np.maximum(each[:, 0], 1e-300)
         out = []
         for mixture, value, factor in zip(mixtures, values.tolist(), factors.tolist(), strict=True):
-            own = mixture.times(factor)
+            own = mixture.times(factor) if factor > _LEAST_FACTOR + _ROUNDING else mixture
             out.append(Coming(value, own.draw(size, rng), own.quantile))
         return out
 
