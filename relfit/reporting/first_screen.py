@@ -344,6 +344,12 @@ def _limits(m: ReportData) -> list[Point]:
         points.append(Point(text, "jobs", "jobs"))
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
+    asked = m.chosen.name == "given" and m.part.window.start > m.log.window.start
+    if asked or any(text.startswith("from ") for text in m.log.source.selection):
+        text = (
+            f"Failures before {m.part.window.start:%Y-%m-%d} are left out: nodes that often failed then may be missing."
+        )
+        points.append(Point(text, "data", "data"))
     planned = planned_hint(m.part)
     if planned:
         points.append(Point(f"{planned}.", "data", "data"))

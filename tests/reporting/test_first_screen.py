@@ -162,6 +162,21 @@ def test_two_outages_of_three_months_are_no_availability(later: int, name: str) 
     assert float(tile.value.split()[0]) == pytest.approx(100.0 * (1.0 - share), abs=0.005)
 
 
+@pytest.mark.parametrize(("since", "until", "said"), [("2020-07-01", None, True), (None, "2020-07-01", False)])
+def test_the_history_that_a_report_of_a_quarter_leaves_out_is_said(
+    since: str | None, until: str | None, said: bool
+) -> None:
+    """Two nodes to check in one quarter, "no node" in the next: each forgets what the others show."""
+    starts = [pd.Timestamp("2020-01-05", tz="UTC") + pd.Timedelta(days=3 * i) for i in range(110)]
+    whole = log_of([(f"n{i % 24}", at, at + pd.Timedelta(hours=12), "disk") for i, at in enumerate(starts)])
+    text = "Failures before 2020-07-01 are left out: nodes that often failed then may be missing."
+    asked = (since or "2020-01-01", until or "2021-01-01")
+    for study in (rf.Study(whole.between(since, until), "all"), rf.Study(whole, asked)):
+        limits = [point.text for point in fleet_summary(ReportData(study, FAMILIES)).limits]
+        assert (text in limits) == said
+    assert text not in [point.text for point in fleet_summary(ReportData(rf.Study(whole, "all"), FAMILIES)).limits]
+
+
 def test_a_system_whose_nodes_are_gone_is_not_the_one_that_fails_most_often(tmp_path: Path) -> None:
     """Of the page's two tiles one named a system that had left a year ago; another fell to a third of its rate."""
     rng, begun = np.random.default_rng(6), pd.Timestamp("2022-01-01")
