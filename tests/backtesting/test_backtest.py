@@ -448,10 +448,10 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
 )
 def test_how_forecasts_compare_is_said_without_signs(ratio: float, low: float, high: float, text: str) -> None:
     """ "not clearly worse than counting (7 %, -9 to +67)": which direction is better was to be guessed."""
-    row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low, "blocks": 3.0}
+    row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low, "blocks": 5.0}
     assert backtest_texts.against_counting({**row, "against_1_high": high}) == text
-    text = "not yet known to be better or worse than counting the last months"
-    assert backtest_texts.against_counting({**row, "against_1_high": high, "blocks": 2.9}) == text
+    text = "as far as is yet known neither better nor worse than counting the last months"
+    assert backtest_texts.against_counting({**row, "against_1_high": high, "blocks": 4.9}) == text
 
 
 def all_held(tested: rf.backtesting.Backtest) -> rf.backtesting.Backtest:
