@@ -111,7 +111,7 @@ def backtest(  # noqa: PLR0913 - what is tested, named one by one
     -----
     Jobs, nodes, decisions and forecasts by rack and cause are tested from twelve of the origins (fewer for each of many
     systems) unless `every` is set, because each needs a model or a forecast with random futures. Intervals come from
-    resampled blocks of origins, because neighbouring windows overlap.
+    resampled blocks of origins, because neighbouring windows overlap, and are widened for the number of blocks.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from relfit.base.text import count, duration, number, percent
 COLUMNS = (
     *("part", "of", "system", "name", "horizon", "size", "length", "origin", "predicted", "low", "high", "seen"),
     *("score", "count_1", "score_1", "count_2", "score_2", "crps", "crps_1", "crps_2", "every", "number"),
+    *("width_1", "width_2"),
 )
 MATTERS = {"forecasts": 0.10, "jobs": 0.05, "decisions": 0.02}
 """Bias that matters: relative for failures, a difference of shares for jobs and for lost time."""
@@ -55,8 +56,8 @@ class Backtest(Result):
         lost with the advised interval ``every`` in hours (``checkpoints``), or 1 if the stock ran out. ``count_1``,
         ``score_1``, ``count_2`` and ``score_2`` are those of counts: the last 6 and 3 windows; jobs of the last 180
         days; failures of nodes in the last 365 and 90 days; Young's interval and the best in hindsight. ``crps`` is the
-        continuous ranked probability score of forecasts, ``crps_1`` and ``crps_2`` those of the counts; ``number`` the
-        failures that draining would have avoided.
+        continuous ranked probability score of forecasts, ``crps_1`` and ``crps_2`` those of the counts; ``width_1``
+        and ``width_2`` the widths of the counts' intervals; ``number`` the failures that draining would have avoided.
     level : float
         Level of the predictions' intervals and of the limits of `summary`.
     service : float

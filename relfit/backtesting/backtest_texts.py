@@ -10,6 +10,8 @@ import pandas as pd
 from relfit.backtesting.comparisons import RATIOS
 from relfit.base.text import count, percent
 
+_FEW_BLOCKS = 5.0  # of windows, with fewer of which no gain is known
+
 
 def better_count(row: Mapping[Hashable, float] | pd.Series) -> str:
     """The column that compares with the better of the two counts."""
@@ -21,6 +23,8 @@ def against_counting(row: Mapping[Hashable, float] | pd.Series) -> str:
     """In words, how much better or worse than the better count."""
     name = better_count(row)
     assert str(row["of"]) in RATIOS
+    if row["blocks"] < _FEW_BLOCKS:
+        return "as far as is yet known neither better nor worse than counting the last months"
     gain, low, high = (100.0 * (1.0 - row[key]) for key in (name, f"{name}_high", f"{name}_low"))
     than = f"{abs(gain):.0f} % {'better' if gain > 0.0 else 'worse'} than counting the last months"
     if low > 0.0 or high < 0.0:

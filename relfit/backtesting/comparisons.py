@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from relfit.backtesting.origins import DAY
 from relfit.backtesting.prediction_scores import resampled, share_limits
@@ -39,6 +40,8 @@ def _compared(rows: pd.DataFrame, every: float, level: float, seed: int) -> dict
     horizon = float(rows["horizon"].iloc[0]) / 24.0
     overlapping = max(np.ceil(horizon / apart), 1.0)
     block = int(max(overlapping, np.ceil(origins.size ** (1.0 / 3.0))))
+    # intervals that are right miss later windows no more often after a miss: only overlaps count as one
+    disjoint = max(origins.size / overlapping, 1.0)
     drawn = resampled(origins.size, block, _RESAMPLES, np.random.default_rng(seed))
     weights = np.vstack([np.ones(origins.size), drawn])
     at = np.searchsorted(origins, instants)
@@ -52,11 +55,22 @@ def _compared(rows: pd.DataFrame, every: float, level: float, seed: int) -> dict
         np.add.at(table, (at, code), values)
         return weights @ table
 
-    def limits(name: str, values: FloatArray) -> dict[str, float]:
-        tail = 0.5 - level / 2.0
+    tail = 0.5 - level / 2.0
+    independent = max(origins.size / block, 2.0)
+    student, normal = special.stdtrit(independent - 1.0, 1.0 - tail), special.ndtri(1.0 - tail)
+    # so few blocks vary less when resampled than new ones would
+    wider = student / normal * np.sqrt(independent / (independent - 1.0))
+
+    def limits(name: str, values: FloatArray, error: float = 0.0) -> dict[str, float]:
+        """A value with its limits, as far apart as its standard error requires at least."""
         usable = np.isfinite(values[1:]).any()
-        low, high = np.nanquantile(values[1:], [tail, 1.0 - tail]) if usable else (np.nan, np.nan)
+        ends = np.nanquantile(values[1:], [tail, 1.0 - tail]) if usable else np.full(2, np.nan)
+        below, above = values[0] + wider * (ends - values[0])
+        low, high = min(below, values[0] - student * error), max(above, values[0] + student * error)
         return {name: float(values[0]), f"{name}_low": float(low), f"{name}_high": float(high)}
+
+    def exponential(found: dict[str, float], less: float = 0.0) -> dict[str, float]:
+        return {name: float(np.exp(value)) - less for name, value in found.items()}
 
     out: dict[str, Any] = {"windows": origins.size, "blocks": origins.size / block}
     out["score"] = float(rows["score"].mean())
@@ -75,19 +89,37 @@ def _compared(rows: pd.DataFrame, every: float, level: float, seed: int) -> dict
                 each = np.where(number > 0, (ours - theirs) / number, np.nan)
         finite = np.isfinite(each)
         mean = np.where(finite, each, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1)
-        out |= limits(f"against_{i}", np.exp(mean) if kind in RATIOS else mean)
+        if kind in RATIOS:
+            widths = (rows["high"] - rows["low"]).to_numpy(np.float64), rows[f"width_{i}"].to_numpy(np.float64)
+            error = _unseen(sums(widths[0], True)[0], sums(widths[1], True)[0], disjoint, level)
+            out |= exponential(limits(f"against_{i}", mean, error))
+        else:
+            out |= limits(f"against_{i}", mean)
         crps = rows[["crps", f"crps_{i}"]].to_numpy(np.float64)
         out[f"crps_{i}"] = float(crps[:, 0].sum() / crps[:, 1].sum()) if np.isfinite(crps).all() else np.nan
     low, high, seen = (rows[name].to_numpy(np.float64) for name in ("low", "high", "seen"))
     if np.isfinite(low).all() and low.size:
         out["held"] = float(((seen >= low) & (seen <= high)).mean())
-        # intervals that are right miss later windows no more often after a miss: only overlaps count as one
-        disjoint = max(origins.size / overlapping, 1.0)
         out["held_low"], out["held_high"] = share_limits(out["held"], disjoint, level)
     predicted = rows["predicted"].to_numpy(np.float64)
     if np.isfinite(predicted).all() and kind not in ("stock", "ranking"):
         said, came, number = (sums(values, False)[:, 0] for values in (predicted, seen, np.ones(len(rows))))
         counts = rows["part"].iloc[0] == "forecasts"
-        out |= limits("bias", (said + _TINY) / (came + _TINY) - 1.0 if counts else (said - came) / number)
+        if counts:
+            out |= exponential(limits("bias", np.log((said + _TINY) / (came + _TINY))), 1.0)
+        else:
+            out |= limits("bias", (said - came) / number)
         out["predicted"], out["seen"] = float(predicted.mean()), float(seen.mean())
     return out
+
+
+def _unseen(ours: FloatArray, theirs: FloatArray, windows: float, level: float) -> float:
+    """Standard error of the logarithm of a ratio of scores by misses that few windows do not show, from the widths of
+    each system's intervals: what a narrower one saves in all windows, it pays in the share ``1 - level`` of them.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        narrower = np.log(ours / theirs)
+    narrower = narrower[np.isfinite(narrower)]
+    if not narrower.size:
+        return 0.0
+    return float(abs(narrower.mean()) * np.sqrt(level / (1.0 - level) / (windows * narrower.size)))

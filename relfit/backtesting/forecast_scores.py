@@ -112,7 +112,8 @@ class ForecastScores:
             mean, variance = counted(at, begin, origin, horizon, windows, nodes)
             rival = distribution_of_counts(mean, variance)
             low, high = (rival.quantile(p) for p in self._tails)
-            row |= {f"count_{i}": mean, f"score_{i}": interval_score(low, high, seen, self.level)}
+            score = interval_score(low, high, seen, self.level)
+            row |= {f"count_{i}": mean, f"score_{i}": score, f"width_{i}": high - low}
             if self.ranked and of in ("all", "system"):
                 row[f"crps_{i}"] = continuous_ranked(rival, seen)
         return row

@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 _RARE, _CLASSES = 1e-5, 400  # tail of the records, and classes of their number, behind quantiles of hours
 _SEVERAL = 2.0  # nodes that an incident of a cause hits on average, from which its incidents are predicted
 _UNEQUAL = 0.5  # standard deviation of these numbers over their mean, up to which this is so
-_LEAST_FACTOR = 0.5  # of a cause's expected value, for its distribution to be scaled
+_LEAST_FACTOR = 0.5  # of a cause's expected value, to which it falls at most for the causes to add up
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +193,7 @@ class SystemAhead:
         return np.asarray((sums + mean) / (number + 1.0) / mean)
 
     def of_causes(self, hours: float, size: int, expected: float, rng: np.random.Generator) -> list[Coming]:
-        """Forecast records by cause that add up to `expected`; one that falls below half keeps its distribution."""
+        """Forecast records by cause that add up to `expected`; one that falls to half keeps its distribution."""
         names, code = self.causes
         series = self.steps.counts(self.at, code, len(names))
         mixtures = [self._of_cause(code == i, value, hours) for i, value in enumerate(series)]
@@ -202,7 +202,7 @@ class SystemAhead:
         factors = values / np.maximum(each[:, 0], 1e-300)
         out = []
         for mixture, value, factor in zip(mixtures, values.tolist(), factors.tolist(), strict=True):
-            own = mixture.times(factor) if factor >= _LEAST_FACTOR else mixture
+            own = mixture.times(factor) if factor > _LEAST_FACTOR + _ROUNDING else mixture
             out.append(Coming(value, own.draw(size, rng), own.quantile))
         return out
 
@@ -287,7 +287,7 @@ def _quantile_of_hours(records: Prediction, mean: float, spread: float, of_one: 
 
 
 def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArray:
-    """Expected values adjusted to add up to `total` by weighted least squares; none falls below a tenth of itself."""
+    """Expected values adjusted to add up to `total` by weighted least squares; none falls below half of itself."""
     value = mean.astype(np.float64)
     free = np.ones(mean.size, bool)
     for _ in range(mean.size):
@@ -295,8 +295,8 @@ def reconciled(mean: FloatArray, variance: FloatArray, total: float) -> FloatArr
         if not weight.sum() > 0.0:
             break
         change = (total - value.sum()) * weight / weight.sum()
-        low = free & (value + change < 0.1 * mean)
-        value = np.where(low, 0.1 * mean, value + np.where(low.any(), 0.0, change))
+        low = free & (value + change < _LEAST_FACTOR * mean)
+        value = np.where(low, _LEAST_FACTOR * mean, value + np.where(low.any(), 0.0, change))
         free &= ~low
         if not low.any():
             return value

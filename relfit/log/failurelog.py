@@ -227,7 +227,8 @@ class FailureLog(Tables):
         earlier, later = population["entered"] < first, population["left"] > last
         population.loc[earlier, ["entered", "entered_known"]] = first, False
         population.loc[later, ["left", "left_known"]] = last, True
-        part = self._cut(keep.to_numpy(), population, None, f"from {first.isoformat()} to {last.isoformat()}")
+        begun = f"from {first.isoformat()} " if first > self.window.start else ""
+        part = self._cut(keep.to_numpy(), population, None, f"{begun}to {last.isoformat()}")
         cut = part.events.copy()
         before, after = cut["start"] < first, cut["end"] > last
         cut.loc[before, ["start", "start_cut"]] = first, True

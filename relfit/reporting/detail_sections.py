@@ -386,10 +386,11 @@ def methods(m: ReportData, keys: Collection[str]) -> Section:
     if m.log.lifetimes is not None:
         verdict = "Units are assumed independent, and those observed longer to be like the others."
         return Section("methods", "Methods", verdict, terms=tuple(_LIVES.items()), fold="Each method")
+    why = "Several systems: no" if m.several_systems else "Too few failures for"
     verdict = (
         f"{count(m.asked, 'test')} with p-values; family-wise error 5 % (Holm 1979)."
         if m.asked and not _TESTED.isdisjoint(keys)
-        else "Too few failures for tests of change, of nodes and of dependence."
+        else f"{why} tests of change, of nodes and of dependence."
     )
     explained = {key: f"{text} {_used(m)}" if key[0] == "Period" else text for key, text in _TERMS.items()}
     terms = tuple((term, text) for (term, of), text in explained.items() if not set(of.split()).isdisjoint(keys))

@@ -191,6 +191,13 @@ def _cards(m: ReportData) -> list[Card]:
     return cards
 
 
+def _in_service(m: ReportData) -> pd.Series:
+    """Nodes under observation at the end, by system; those of all systems if there is none."""
+    model = m.model.needed
+    here = model.standing.present if model.standing.present.any() else np.ones_like(model.standing.present)
+    return pd.Series(np.asarray(model.places.systems, object)[model.places.system[here]]).astype(str).value_counts()
+
+
 def _lost_by_system(m: ReportData) -> pd.Series:
     """Node-hours lost lately by system, most first."""
     up = m.availability.result
@@ -207,6 +214,7 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
         return ()
     lost, table = _lost_by_system(m), model.found.table
     numbers = dict(zip(map(str, model.places.systems), m.by_system.tolist(), strict=True))
+    there = _in_service(m)
     begin, end = (moment.tz_convert("UTC") for moment in (m.log.window.start, m.log.window.end))
     edges = pd.date_range(begin, end, _BARS + 1)
     names = [*lost.index, *sorted(set(table["system"].astype(str)) - set(lost.index))][:_SMALL]
@@ -214,8 +222,8 @@ def _small_pictures(m: ReportData) -> tuple[Small, ...]:
     for name in names:
         begun = table.loc[table["system"].astype(str) == name, "start"]
         counts = np.bincount(np.clip(edges.searchsorted(begun) - 1, 0, _BARS - 1), minlength=_BARS).astype(np.float64)
-        known = name in lost and lost.sum() > 0.0
-        share = f"{percent(float(lost[name] / lost.sum()))} lost" if known else "ends unknown"
+        known = f"{percent(float(lost[name] / lost.sum()))} lost" if name in lost and lost.sum() > 0.0 else ""
+        share = known or ("ends unknown" if name in there else "no longer observed")
         pictures.append(Small.of(f"System {name}", f"{share} · {numbers.get(name, 0):,}", counts))
     return tuple(pictures)
 
@@ -248,9 +256,11 @@ def _advice(m: ReportData) -> list[Point]:
         text = "Report one system at a time: relfit report LOG --where system=NAME."
         by_system = _lost_by_system(m)
         if by_system.sum() > 0.0:
-            most = percent(float(by_system.iloc[0] / by_system.sum()))
-            text_of_most = f"Begin with system {by_system.index[0]}: {most} of the node-hours lost in the last 90 days."
-            points.append(Point(text_of_most, "systems", "systems", "Site"))
+            most, first = percent(float(by_system.iloc[0] / by_system.sum())), by_system.index[0]
+            nodes = _in_service(m)
+            of_nodes = f", with {percent(nodes[first] / nodes.sum())} of the nodes" if first in nodes else ""
+            begin = f"Begin with system {first}: {most} of the node-hours lost{m.when_lately}{of_nodes}."
+            points.append(Point(begin, "systems", "systems", "Site"))
         return [*points, Point(text, "systems", "systems", "Each system")] if m.failures else []
     lost = _lost_hours(m)
     share = lost["system"] / sum(lost.values()) if lost else 0.0
@@ -259,7 +269,7 @@ def _advice(m: ReportData) -> list[Point]:
         table, since = model.found.table, m.lately.window.start
         recent = int(((table["scope"] == "system") & (table["start"] >= since)).sum())
         if recent:
-            outages = f"{recent:,} in the last 90 days, {percent(share)} of the node-hours lost"
+            outages = f"{recent:,}{m.when_lately}, {percent(share)} of the node-hours lost"
             text = f"Look at the whole-system outages first: {outages}."
             points.append(Point(text, "interruptions", "list", "Administrators"))
     points += _risen(m)
@@ -335,6 +345,12 @@ def _limits(m: ReportData) -> list[Point]:
         points.append(Point(text, "jobs", "jobs"))
     if m.chosen.problem is not None and m.change_points.result is not None:
         points.append(Point(f"The whole log is used: {m.chosen.problem}.", "steady", "periods"))
+    asked = m.chosen.name == "given" and m.part.window.start > m.log.window.start
+    if asked or any(text.startswith("from ") for text in m.log.source.selection):
+        text = (
+            f"Failures before {m.part.window.start:%Y-%m-%d} are left out: nodes that often failed then may be missing."
+        )
+        points.append(Point(text, "data", "data"))
     planned = planned_hint(m.part)
     if planned:
         points.append(Point(f"{planned}.", "data", "data"))
@@ -404,13 +420,15 @@ def _systems_cards(m: ReportData) -> list[Card]:
     if model is None or not m.failures:
         return []
     table = pd.DataFrame(model.scopes.xs("node", level="scope"))
-    known = table[table["incidents"] >= 10].sort_values("mtbf").reset_index()
     cards = [Card("Incidents", f"{m.failures:,}", f"of {count(len(table), 'system')}")]
-    if len(known):
-        for name, row in (("A node fails most often", 0), ("A node fails least often", -1)):
-            mean, low, high = (float(known[column].iloc[row]) for column in ("mtbf", "mtbf_low", "mtbf_high"))
-            of = f"system {known['system'].iloc[row]}"
-            cards.append(Card(name, f"every {duration(mean)}", f"{of}; {limits(low, high, mean)}"))
+    mtbf, now = ("mtbf_now", ", now") if "mtbf_now" in table else ("mtbf", "")
+    there = table.index.astype(str).isin(_in_service(m).index)
+    known = table[there & (table["incidents"] >= 10)].sort_values(mtbf).reset_index()
+    for often, row in (("most", 0), ("least", -1)) if len(known) else ():
+        mean, low, high = (float(known[f"{mtbf}{end}"].iloc[row]) for end in ("", "_low", "_high"))
+        within = limits(low, high, mean) if np.isfinite(high) else f"above {duration(low, mean)}"
+        of = f"system {known['system'].iloc[row]}; {within}"
+        cards.append(Card(f"A node fails {often} often{now}", f"every {duration(mean)}", of))
     up = m.availability.result
     if up is not None:
         share = 1.0 - float(up.down_hours.sum() / up.node_hours.sum())

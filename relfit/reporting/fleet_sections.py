@@ -99,7 +99,7 @@ def interruptions(m: ReportData) -> Section | str:
         _own(m) | heads(names),
         percent=frozenset({"lost_share"}),
         page=_with_limits(scopes),
-        note=f"Hours of operation.{_while_down(model)}{_gone(model)}",
+        note=f"Operating hours per node or rack.{_while_down(model)}{_gone(model)}",
     )
     order = np.argsort(-found["lost" if known else "nodes"].to_numpy(dtype=np.float64), kind="stable")
     largest = found.iloc[order[:MOST_ROWS]].reset_index(drop=True)

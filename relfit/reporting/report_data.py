@@ -26,6 +26,7 @@ from relfit.base.results import Interval
 from relfit.base.text import duration, interval, percent
 from relfit.fleet import ChosenPeriod, FleetModel, Forecast
 from relfit.fleet.calibration import Parameters
+from relfit.fleet.calibration.repair_scopes import Repairs
 from relfit.fleet.job_placement import NodeOutages
 from relfit.log.failurelog import FailureLog
 from relfit.log.units_in_service import leave_at_failure
@@ -42,6 +43,7 @@ _JOB_SIZES = (64, 16, 4, 1)
 JOB_LENGTHS = ("6h", "24h", "72h")
 LATELY = 2160.0  # hours
 _FEW = 40  # failures
+_FEW_LATELY = 10  # records of the last 90 days, with fewer of which no availability is taken from them
 _FEWEST_FITTED = 3
 _SAVE = "5min"
 
@@ -135,11 +137,17 @@ class ReportData:
 
     @cached_property
     def lately(self) -> FailureLog:
-        """The last 90 days of the log; all of the period where the log is no longer than twice that."""
+        """The last 90 days of the log; the period, if the log has under twice that, or these have few records."""
         window = self.log.window
-        if not window.hours > 2.0 * LATELY:
+        since = window.end - pd.Timedelta(hours=LATELY)
+        if not window.hours > 2.0 * LATELY or int((self.log.events["start"] >= since).sum()) < _FEW_LATELY:
             return self.part
-        return self.log.between(window.end - pd.Timedelta(hours=LATELY), None)
+        return self.log.between(since, None)
+
+    @property
+    def when_lately(self) -> str:
+        """``in the last 90 days``, after a space; empty where all of the period stands for them."""
+        return "" if self.lately is self.part else " in the last 90 days"
 
     @property
     def several_systems(self) -> bool:
@@ -360,6 +368,6 @@ class ReportData:
 
     @answered
     def repair_kinds(self) -> RepairKinds:
-        """Whether the repairs of a system are of two kinds."""
+        """Whether the repairs of a system, one per incident, are of two kinds, as `relfit calibrate` has it."""
         self._one_system()
-        return screening.repair_kinds(self.part, "system", level=self.level)
+        return screening.repair_kinds(Repairs.of(self.model.needed).of_incidents, level=self.level)

@@ -314,6 +314,40 @@ def test_a_wrong_model_is_seen(log: rf.FailureLog, monkeypatch: pytest.MonkeyPat
     assert "intervals covered the outcome" in wrong.refuted("forecasts")
 
 
+@pytest.mark.slow
+def test_a_steady_fleet_is_rarely_called_worse_than_counting() -> None:
+    """Of twelve months at one rate, counting scored as well in the mean, and yet every second log was "poor": the
+    narrower intervals of counts had missed none of eight windows, which the limits took for certain.
+    """
+    marks, surely = [], 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        at = [np.sort(rng.uniform(0.0, 366 * DAY, rng.poisson(366 * DAY / 1500.0))) for _ in range(64)]
+        rows = [{"node": f"n{i}", "start": t, "end": t + 1e-3} for i, times in enumerate(at) for t in times.tolist()]
+        nodes = [{"node": f"n{i}"} for i in range(64)]
+        log = make_log(sorted(rows, key=lambda row: row["start"]), nodes, window=(0, 366 * DAY))
+        result = rf.backtest(log, by=None, fast=True)
+        marks.append(result.trust)
+        first = result.of("forecasts").iloc[0]
+        name = backtest_texts.better_count(first)
+        surely += first[f"{name}_low"] > 1.0 or first[f"{name}_high"] < 1.0
+    assert surely <= 3  # two of twenty are to be expected of limits at 90 %
+    assert marks.count("poor") <= 2
+
+
+def test_limits_of_a_ratio_allow_for_the_number_of_blocks_and_for_misses_not_yet_seen() -> None:
+    """Counting had intervals of 20, relfit of 25; none of 9 windows, or of 100, was missed."""
+    for windows, clear in ((9, False), (20, False), (100, True)):
+        result = marked(windows, 0)
+        table = result.table.assign(score=25.0, score_1=20.0, score_2=21.0, width_1=20.0, width_2=21.0, high=85.0)
+        line = replace(result, table=table).of("forecasts").iloc[0]
+        error = 3.0 * np.log(1.25) / np.sqrt(windows)  # misses in a tenth: sqrt(0.9 / 0.1)
+        far = stats.t.ppf(0.95, line["blocks"] - 1.0) * error
+        assert line["against_1_low"] == pytest.approx(1.25 * np.exp(-far))
+        assert line["against_1_high"] == pytest.approx(1.25 * np.exp(far))
+        assert (line["against_1_low"] > 1.0) == clear
+
+
 def marked(windows: int, missed: int, level: float = 0.9) -> rf.backtesting.Backtest:
     """Forecasts of 60 to 80 failures in 30 days, of which some months have 81; counting scores twice as much."""
     rows = [
@@ -414,8 +448,10 @@ def test_a_log_has_one_mark(log: rf.FailureLog, tested: rf.backtesting.Backtest)
 )
 def test_how_forecasts_compare_is_said_without_signs(ratio: float, low: float, high: float, text: str) -> None:
     """ "not clearly worse than counting (7 %, -9 to +67)": which direction is better was to be guessed."""
-    row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low}
+    row = {"of": "all", "score_1": 1.0, "score_2": 2.0, "against_1": ratio, "against_1_low": low, "blocks": 5.0}
     assert backtest_texts.against_counting({**row, "against_1_high": high}) == text
+    text = "as far as is yet known neither better nor worse than counting the last months"
+    assert backtest_texts.against_counting({**row, "against_1_high": high, "blocks": 4.9}) == text
 
 
 def all_held(tested: rf.backtesting.Backtest) -> rf.backtesting.Backtest:

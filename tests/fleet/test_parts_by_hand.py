@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import relfit as rf
 from relfit.fleet._slurm import hostlist
@@ -67,3 +68,13 @@ def test_causes_that_need_a_part() -> None:
 def test_the_cause_of_many_nodes_at_once_takes_the_difference() -> None:
     mean, variance = np.array([40.0, 20.0, 20.0, 10.0, 20.0]), np.array([40.0, 20.0, 20.0, 10.0, 1710.0])
     assert reconciled(mean, variance, 100.0).round(1).tolist() == [39.8, 19.9, 19.9, 9.9, 10.5]
+
+
+def test_a_rare_cause_of_many_nodes_keeps_half_at_every_horizon() -> None:
+    """Outages of racks: 0.385 failures in 30 days and 5.07 in 90, where its own past says 3.85 and 11.6."""
+    days30 = reconciled(np.array([24.0, 3.85, 15.8]), np.array([33.0, 2198.0, 39.0]), 40.0)
+    days90 = reconciled(np.array([72.3, 11.6, 48.3]), np.array([119.0, 1472.0, 162.0]), 124.4)
+    assert (days30.sum(), days90.sum()) == pytest.approx((40.0, 124.4))
+    assert days30[1] == pytest.approx(3.85 / 2.0)
+    assert days90[1] / days30[1] == pytest.approx(3.0, rel=0.1)
+    assert days30[0] == pytest.approx(24.0 - (24.0 + 1.925 + 15.8 - 40.0) * 33.0 / 72.0)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
+from relfit.reporting.detail_sections import methods
 from relfit.reporting.first_screen import _advice, _alike, _earlier, fleet_summary
 from relfit.reporting.report_data import ReportData
 from tests.backtesting.test_growing_fleet import fleet
@@ -141,6 +142,77 @@ def test_of_several_systems_that_with_most_failures_lately_is_named(tmp_path: Pa
     share = 100.0 * len(later) / (len(later) + 90 - 1)  # the 730 days end on 30 December
     said = fleet_summary(ReportData(rf.Study(log, "all"), FAMILIES)).sentence
     assert said.endswith(f"; of those of the last 90 days, system new had {share:.0f} %.")
+
+
+@pytest.mark.parametrize(
+    ("later", "name"), [(2, "Availability of a node"), (10, "Availability of a node, last 90 days")]
+)
+def test_two_outages_of_three_months_are_no_availability(later: int, name: str) -> None:
+    """ "99.9982 % (99.9914 to 99.9996)" of two minutes down, with digits that the next outage changes."""
+    end = pd.Timestamp("2021-01-01", tz="UTC")
+    starts = [pd.Timestamp("2020-01-05", tz="UTC") + pd.Timedelta(days=10 * i) for i in range(20)]
+    rows = [(f"n{i}", at, at + pd.Timedelta(hours=12), "disk") for i, at in enumerate(starts)]
+    starts = [end - pd.Timedelta(days=80 - 5 * i) for i in range(later)]
+    rows += [(f"n{i}", at, at + pd.Timedelta(hours=1), "disk") for i, at in enumerate(starts)]
+    log = log_of(rows, nodes=[f"n{i}" for i in range(24)])
+    screen = fleet_summary(ReportData(rf.Study(log, "all"), FAMILIES))
+    (tile,) = [card for card in screen.cards if card.name.startswith("Availability")]
+    share = (20 * 12.0 + later) / (24 * 366 * 24.0) if later == 2 else later / (24 * 90 * 24.0)
+    assert tile.name == name
+    assert float(tile.value.split()[0]) == pytest.approx(100.0 * (1.0 - share), abs=0.005)
+
+
+@pytest.mark.parametrize(("since", "until", "said"), [("2020-07-01", None, True), (None, "2020-07-01", False)])
+def test_the_history_that_a_report_of_a_quarter_leaves_out_is_said(
+    since: str | None, until: str | None, said: bool
+) -> None:
+    """Two nodes to check in one quarter, "no node" in the next: each forgets what the others show."""
+    starts = [pd.Timestamp("2020-01-05", tz="UTC") + pd.Timedelta(days=3 * i) for i in range(110)]
+    whole = log_of([(f"n{i % 24}", at, at + pd.Timedelta(hours=12), "disk") for i, at in enumerate(starts)])
+    text = "Failures before 2020-07-01 are left out: nodes that often failed then may be missing."
+    asked = (since or "2020-01-01", until or "2021-01-01")
+    for study in (rf.Study(whole.between(since, until), "all"), rf.Study(whole, asked)):
+        limits = [point.text for point in fleet_summary(ReportData(study, FAMILIES)).limits]
+        assert (text in limits) == said
+    assert text not in [point.text for point in fleet_summary(ReportData(rf.Study(whole, "all"), FAMILIES)).limits]
+
+
+def test_a_system_whose_nodes_are_gone_is_not_the_one_that_fails_most_often(tmp_path: Path) -> None:
+    """Of the page's two tiles one named a system that had left a year ago; another fell to a third of its rate."""
+    rng, begun = np.random.default_rng(6), pd.Timestamp("2022-01-01")
+    rows, nodes = [], []
+    fleets = [
+        ("old", 4, [(0, 300, 0.05)]),
+        ("new", 4, [(0, 730, 0.02)]),
+        ("mid", 12, [(0, 365, 0.012), (365, 730, 0.003)]),
+    ]
+    for system, size, spans in fleets:
+        for i in range(size):
+            last = f"{begun + pd.Timedelta(days=300):%Y-%m-%d}" if system == "old" else ""
+            nodes.append(f"{system}{i},{system},{last}")
+            for first, last_day, per_day in spans:
+                days = np.sort(rng.uniform(first, last_day - 1, rng.poisson(per_day * (last_day - first))))
+                starts = begun + pd.to_timedelta(days, unit="D")
+                rows += [
+                    f"{start:%Y-%m-%d %H:%M},{start + pd.Timedelta('3h'):%Y-%m-%d %H:%M},{system}{i},{system}"
+                    for start in starts
+                ]
+    (tmp_path / "log.csv").write_text("\n".join(["start,end,node,system", *sorted(rows)]) + "\n", encoding="utf-8")
+    (tmp_path / "nodes.csv").write_text("\n".join(["node,system,left", *nodes]) + "\n", encoding="utf-8")
+    window = {"window_start": "2022-01-01", "window_end": "2024-01-01"}
+    log = rf.read(tmp_path / "log.csv", population=tmp_path / "nodes.csv", **window)
+    data = ReportData(rf.Study(log, "all"), FAMILIES)
+    screen = fleet_summary(data)
+    tiles = {card.name: card for card in screen.cards}
+    most, least = tiles["A node fails most often, now"], tiles["A node fails least often, now"]
+    assert most.detail.startswith("system new; ")
+    assert least.detail.startswith("system mid; ")
+    assert 200.0 < float(least.value.split()[1]) < 600.0  # 333 days lately; 133 over the two years
+    assert {small.name: small.detail for small in screen.systems}["System old"].startswith("no longer observed · ")
+    begin = next(point.text for point in screen.advice if point.text.startswith("Begin with"))
+    size = {"new": "25 %", "mid": "75 %"}[begin.split()[3].rstrip(":")]
+    assert begin.endswith(f" in the last 90 days, with {size} of the nodes.")
+    assert methods(data, ["nodes"]).verdict == "Several systems: no tests of change, of nodes and of dependence."
 
 
 @pytest.mark.parametrize(("low", "high", "digits"), [(0.23, 0.41, 0), (0.99, 0.9906, 1), (0.999, 0.9992, 2)])

@@ -94,8 +94,8 @@ class RepairKinds(Result):
                 return "Too few repairs to distinguish quick from slow ones."
             apart = int((rows["status"] == "no_split").sum())
             if apart:
-                where = "" if len(rows) == 1 else f" in {apart} of {len(rows)} groups"
-                mean = "all" if len(rows) == 1 else "each group"
+                where = "" if len(rows) == 1 else f" in {apart} of {len(rows)} {self.keys[-1]}s"
+                mean = "all" if len(rows) == 1 else f"each {self.keys[-1]}"
                 return (
                     f"Two kinds of repairs fit better than one{where}, but no threshold separates them: use the mean "
                     f"of {mean}."

@@ -143,6 +143,8 @@ class StepCurves(Grouped):
             or ``beyond_data``: none of the group was observed at that time, and estimate and limits are those before.
         """
         estimate, low, high = (self._look_up(values, times) for values in (self.estimate, self.low, self.high))
+        if self.quantity == "survival":
+            low = np.where(self._look_up(np.zeros(self.times.size), times) > 0.0, self._low_before(times), low)
         status = np.where(np.isnan(low) | np.isnan(high), "no_limits", "ok").astype(object)
         at = durations("times", times, infinite=True)
         status[self._beyond(at).reshape(status.shape)] = "beyond_data"
@@ -218,7 +220,8 @@ class StepCurves(Grouped):
         if not 0.0 <= probability <= 1.0:
             raise ArgumentError(f"probability {probability} is not between 0 and 1")
         out = np.full((self.n_groups, 3), np.inf)
-        for i, curve in enumerate((self.estimate, self.low, self.high)):
+        low = np.where(self.estimate < 1.0, self.low, 1.0)  # before the first failure there is nothing to invert
+        for i, curve in enumerate((self.estimate, low, self.high)):
             place = first_below(curve, self.offsets, (1.0 - probability) * (1.0 + _SAME))
             reached = place < self.offsets[1:]
             out[reached, i] = self.times[place[reached]]
@@ -250,12 +253,25 @@ class StepCurves(Grouped):
         """Where times are past the end of observation, shape (groups, m); everywhere for a group without durations."""
         return times_per_group(times, self.n_groups) > np.nan_to_num(self.seen_until(), nan=-1.0)[:, None]
 
+    def _low_before(self, times: Durations) -> FloatArray:
+        """Lower limit of a survival before the first step of each group, with all at risk then; 1 at time 0."""
+        wanted, filled = times_per_group(times, self.n_groups), np.diff(self.offsets) > 0
+        first = np.full(self.n_groups, np.inf)
+        first[filled] = self.at_risk[self.offsets[:-1][filled]]
+        out = np.where(wanted > 0.0, exact_low(first, self.level)[:, None], 1.0)
+        return out[:, 0] if np.ndim(times) == 0 else out  # type: ignore[arg-type]
+
     def _look_up(self, values: FloatArray, times: Durations) -> FloatArray:
         wanted = times_per_group(times, self.n_groups)
         rows = places(self.times, self.offsets, wanted)
         padded = np.append(values, 1.0 if self.quantity == "survival" else 0.0)
         out = padded[np.where(rows > 0, self.offsets[:-1, None] + rows - 1, values.size)]
         return out[:, 0] if np.ndim(times) == 0 else out  # type: ignore[arg-type]
+
+
+def exact_low(at_risk: npt.ArrayLike, level: float) -> FloatArray:
+    """Lower limit of a survival of which as many at risk show no failure (Clopper and Pearson 1934)."""
+    return np.asarray((0.5 - level / 2.0) ** (1.0 / np.maximum(np.asarray(at_risk, np.float64), 1.0)))
 
 
 def times_per_group(times: Durations, groups: int) -> FloatArray:

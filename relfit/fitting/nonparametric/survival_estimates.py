@@ -14,7 +14,7 @@ from relfit.base.errors import DataError
 from relfit.base.numeric.levels import normal_quantile
 from relfit.base.numeric.ordering import changes
 from relfit.base.numeric.ragged import cumulative
-from relfit.fitting.nonparametric.curves import StepCurves
+from relfit.fitting.nonparametric.curves import StepCurves, exact_low
 from relfit.fitting.nonparametric.samples import group_and_cause, lives_of
 from relfit.log.lifedata import LifeData
 
@@ -124,16 +124,16 @@ def kaplan_meier(
         The group of each duration.
     level : float
         Level of the pointwise intervals, which are normal on the scale of the log cumulative hazard, with Greenwood's
-        variance; between 0 and 1.
+        variance; before the first failure exact, for as many as were at risk; between 0 and 1.
     **columns
         Of a table, the columns ``duration``, ``weights``, ...; see `LifeData.from_frame`.
 
     Returns
     -------
     StepCurves
-        Both bounds are 1 before the first failure. Where the curve has reached zero, `low` is zero and `high` the last
-        bound before. With status ``collapsed`` the curve is of little use: all at risk failed before others entered. A
-        group without durations has no step.
+        Before the first failure `high` is 1, and `low` the limit of Clopper and Pearson (1934). Where the curve has
+        reached zero, `low` is zero and `high` the last bound before. With status ``collapsed`` the curve is of little
+        use: all at risk failed before others entered. A group without durations has no step.
 
     Raises
     ------
@@ -164,13 +164,20 @@ def kaplan_meier(
         log = np.log(survival)
         far = z * error / -log
         inside = (survival > 0.0) & (survival < 1.0)
-        low = np.where(inside, np.exp(log * np.exp(far)), survival)
+        low = np.where(inside, np.exp(log * np.exp(far)), _none_failed(sets, level))
         high = np.where(inside, np.exp(log * np.exp(-far)), survival)
     ended = survival == 0.0
     starts = sets.offsets[sets.codes]
     before = np.maximum.accumulate(np.where(ended, -1, np.arange(ended.size)))  # the last step above zero
     low, high = np.where(ended, 0.0, low), np.where(before >= starts, high[before], 1.0)
     return sets.curves("survival", "Kaplan-Meier", (survival, survival * error, low, high), level, survival)
+
+
+def _none_failed(sets: RiskSets, level: float) -> FloatArray:
+    """Lower limit of the survival at each step if none has failed by then: exact, for the fewest at risk so far."""
+    apart = sets.codes * (int(sets.at_risk.max(initial=0)) + 1)
+    fewest = np.minimum.accumulate(sets.at_risk - apart) + apart
+    return exact_low(fewest, level)
 
 
 def nelson_aalen(
