@@ -20,7 +20,7 @@ def source_checksums(function: object) -> dict[str, str]:
     Of a script or a notebook only what the function reaches by name: other lines of it may set up the campaign.
     """
     modules = {getattr(inspect.unwrap(function), "__module__", None) or ""}  # type: ignore[arg-type]
-    texts: dict[str, str] = {}
+    texts = {"the function": _source(function)}
     if modules == {"__main__"}:
         modules, texts = _reached(function)
     for module in modules:
@@ -71,10 +71,7 @@ def _reached(function: object) -> tuple[set[str], dict[str, str]]:
             if value.__module__ != "__main__":
                 modules.add(value.__module__)
                 continue
-            try:
-                texts[name] = inspect.getsource(value)
-            except (OSError, TypeError):  # typed at a prompt
-                texts[name] = ""
+            texts[name] = _source(value)
             members = [value] if isinstance(value, FunctionType) else list(vars(value).values())
             names = {each for part in members if isinstance(part, FunctionType) for each in _names(part.__code__)}
             space = vars(sys.modules["__main__"])
@@ -82,6 +79,14 @@ def _reached(function: object) -> tuple[set[str], dict[str, str]]:
         elif isinstance(value, _PLAIN) or (isinstance(value, (tuple, list, dict, set)) and " at 0x" not in repr(value)):
             texts[name] = repr(value)
     return modules, texts
+
+
+def _source(value: object) -> str:
+    """The source of a function or a class; nothing for a builtin, or what was typed at a prompt."""
+    try:
+        return inspect.getsource(value)  # type: ignore[arg-type]
+    except (OSError, TypeError):
+        return ""
 
 
 def _names(code: CodeType) -> Iterator[str]:
