@@ -10,6 +10,7 @@ import pandas as pd
 
 from relfit.analyses.screening import ChangePoints, change_points, incidents
 from relfit.base.errors import ArgumentError, RelfitError
+from relfit.base.results import json_ready
 from relfit.fleet._new_nodes import explained_by_ages
 from relfit.log.failurelog import FailureLog
 from relfit.log.tables import Window, made_once
@@ -92,7 +93,7 @@ class ChosenPeriod:
         """Name, dates and headline, ready for JSON."""
         (low, high), window = self.start_limits or (None, None), self.log.window
         dates = {"start": window.start, "end": window.end, "start_low": low, "start_high": high}
-        return {"name": self.name, **dates, "headline": self.headline}
+        return {"name": self.name, **json_ready(dates), "headline": self.headline}
 
 
 @made_once

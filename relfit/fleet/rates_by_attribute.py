@@ -39,9 +39,9 @@ def clear_attribute(
     """
     least, best, usual = _SIZE / max(len(attributes), 1), np.full(count.size, -1), np.ones(count.size)
     for code in attributes:
-        there = (code >= 0) & (expected > 0.0)
-        due = np.bincount(code[there], expected[there])
-        compared = (np.bincount(code[there]) >= _FEWEST_NODES) & (due >= _FEWEST_FAILURES)
+        there, n_values = (code >= 0) & (expected > 0.0), code.max(initial=-1) + 1
+        due = np.bincount(code[there], expected[there], n_values)
+        compared = (np.bincount(code[there], minlength=n_values) >= _FEWEST_NODES) & (due >= _FEWEST_FAILURES)
         mine = there & np.append(compared, False)[code]
         value, did, should = (np.cumsum(compared) - 1)[code[mine]], count[mine], expected[mine]
         between, within = compared.sum() - 1, value.size - compared.sum()

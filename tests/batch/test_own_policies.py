@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,77 @@ def test_what_does_not_go_with_them(tmp_path):
         rf.simulate_batch(jobs, scheduler="conservative", allocation=Highest())
     with pytest.raises(ArgumentError, match="longest"):
         ShortestFirst(longest="much")
+
+
+class Given(Allocation):
+    """What a function makes of the idle nodes and the size of the job."""
+
+    nodes: Any
+
+    def choose(self, engine, job, idle, now, length):
+        return self.nodes(idle, int(engine.jobs["nodes"][job]))
+
+
+class Named(Scheduler):
+    """What a function makes of the waiting jobs."""
+
+    job: Any
+
+    def next_job(self, engine, now):
+        return self.job(waiting_jobs(engine))
+
+
+FOUR = Workload([1, 2, 3, 4], [0, 1, 2, 3], [3, 4, 1, 1], [10, 10, 8, 20], [10, 10, 8, 20], 4)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        (lambda _, size: np.zeros(size, int), r"job 0 \[0, 0, 0\]: node 0 is named twice"),
+        (lambda _, size: np.arange(size), r"job 2 \[0\]: node 0 is not idle"),
+        (lambda _, size: np.arange(100, 100 + size), "nodes have the numbers 0 to 3"),
+        (lambda _, size: [-1] * size, "nodes have the numbers 0 to 3"),
+        (lambda idle, _: idle[:1], "the job needs 3 nodes"),
+        (lambda idle, _: idle, "the job needs 3 nodes"),
+        (lambda idle, size: idle[:size] + 0.5, "no numbers of nodes"),
+        (lambda *_: None, "no numbers of nodes"),
+        (lambda idle, size: [idle[:size]], "no numbers of nodes"),
+    ],
+)
+def test_nodes_that_a_job_cannot_have_are_an_error(nodes, words):
+    """Compiled code took them as they were: a segmentation fault, no end, or wrong results without a word."""
+    with pytest.raises(ArgumentError, match=f"^Given.choose gave .*{words}"):
+        rf.simulate_batch(FOUR, allocation=Given(nodes=nodes))
+
+
+@pytest.mark.parametrize(
+    "nodes", [lambda i, k: list(i[-k:]), lambda i, k: i[:k].astype(float), lambda i, k: i[:k][::-1]]
+)
+def test_idle_nodes_are_taken_in_any_form_and_order(nodes):
+    run = rf.simulate_batch(FOUR, allocation=Given(nodes=nodes))
+    assert run.jobs["finish_time"].tolist() == [10.0, 20.0, 10.0, 40.0]
+    assert rf.simulate_batch(FOUR, allocation=Given(nodes=lambda *_: [])).jobs["finish_time"].isna().all()
+
+
+def test_where_the_policy_sets_sizes_any_number_of_nodes_is_right():
+    """Four nodes by Amdahl with p = 0.5: 10 s of work take 10 (0.5 + 0.5/2) = 7.5 s on two."""
+    own = Given(policy="ra_opt", amdahl=0.5, nodes=lambda idle, _: idle[:2])
+    assert rf.simulate_batch(FOUR, scheduler="fcfs", allocation=own).jobs["finish_time"].tolist()[:2] == [7.5, 8.5]
+
+
+@pytest.mark.parametrize(
+    ("job", "words"),
+    [
+        (lambda jobs: jobs[0] if jobs.size else -1, "returned .*1.*: it needs 4 nodes, and 1 is idle"),
+        (lambda _: 0, "returned 0: this job does not wait"),
+        (lambda _: 3, "returned 3: this job does not wait"),
+        (lambda _: 4, "returned 4: jobs have the numbers 0 to 3"),
+        (lambda _: None, "returned None: jobs have the numbers 0 to 3"),
+        (lambda _: 1.7, "returned 1.7: jobs have the numbers 0 to 3"),
+    ],
+)
+@pytest.mark.parametrize("allocation", ["first_fit", "ra"])
+def test_a_job_that_cannot_start_is_an_error(job, words, allocation):
+    failures = rf.batch.NodeFailures(life=rf.families.Exponential(1e-6), repair="1h")
+    with pytest.raises(ArgumentError, match=f"^Named.next_job {words}"):
+        rf.simulate_batch(FOUR, scheduler=Named(job=job), allocation=allocation, failures=failures)

@@ -428,6 +428,26 @@ def test_runs_do_not_depend_on_the_number_of_threads():
 # ------------------------------------------------------------------ bad input
 
 
+def test_intervals_of_means_over_runs_end_where_values_end():
+    """Three runs of one job of 1 h on one node: Student's interval, cut at 0 and for shares at 1. It went below."""
+    jobs = Workload([1, 2], [0, 0], [1, 1], [3600, 3600], [9e9, 9e9], 1)
+    runs = rf.batch.simulate_batches(jobs, n_runs=3, failures=SystemFailures(mtbf="2h", repair="1min"), rng=1)
+    half = 4.302653 * runs.runs.std(ddof=1) / math.sqrt(3)  # t with two degrees of freedom, 95 %
+    low, high = runs.runs.mean() - half, runs.runs.mean() + half
+    assert low[["wasted", "kills", "waste_node_hours"]].lt(0).all()
+    assert high["utilisation"] > 1.0
+    most = np.where(high.index.isin(["utilisation", "goodput", "wasted", "checkpoints", "backfilled"]), 1.0, np.inf)
+    measures = [name for name in runs.means.index if name != "elapsed_seconds"]
+    assert runs.means.loc[measures, "low"].to_numpy() == pytest.approx(low[measures].clip(lower=0.0), rel=1e-6)
+    assert runs.means.loc[measures, "high"].to_numpy() == pytest.approx(np.minimum(high, most)[measures], rel=1e-6)
+
+
+def test_the_table_of_a_run_is_in_seconds_and_says_so():
+    run = rf.simulate_batch(Workload([1], [0], [1], [3600], [3600], 1))
+    assert run.to_frame()["run_time"].tolist() == [3600.0]
+    assert "seconds" in run.to_frame.__doc__
+
+
 def test_bad_input_says_what_and_what_to_do():
     jobs = Workload([1, 2], [0.0, 0.0], [2, 9], [10.0, 10.0], [10.0, 10.0], 4)
     run = rf.simulate_batch(jobs)

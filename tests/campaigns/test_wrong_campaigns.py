@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -216,3 +218,69 @@ def test_a_wrong_table_of_a_planner_is_told_in_one_line(sweep: Sweep, costs: str
     assert code == 2
     assert what in err
     assert "write it below [config] with save, restore, restart, migration" in err
+
+
+PRICES = "PRICE = 1.0\n\n\ndef cost(x):\n    return x * PRICE\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("own", "helper"),
+    [
+        (PRICES + "\ndef f(a):\n    return cost(a)\n", ""),
+        ("from {helper} import cost\n\n\ndef f(a):\n    return cost(a)\n", PRICES),
+        ("def f(a):\n    import {helper}\n\n    return {helper}.cost(a)\n", PRICES),
+    ],
+    ids=["its module", "a module beside it", "one imported within it"],
+)
+def test_a_store_is_refused_where_what_the_function_calls_was_changed(tmp_path: Path, own: str, helper: str) -> None:
+    """Prices of 1 and 5 stood in one table: 1, 2 and 15. Another process each time, as at a prompt."""
+    (tmp_path / "own.py").write_text(own.format(helper="prices"))
+    (tmp_path / "prices.py").write_text(helper)
+    (tmp_path / "beside.py").write_text("X = 1\n")  # not imported
+
+    def swept(values: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "c.toml").write_text(f'run = "own:f"\nreplications = 1\n[parameters]\na = {values}\n')
+        command = [sys.executable, "-m", "relfit", "sweep", "c.toml", "--store", "s", "--executor", "serial"]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    assert swept("[1, 2]").returncode == 0
+    (tmp_path / "beside.py").write_text("X = 2\n")
+    assert swept("[1, 2, 3]").returncode == 0
+    changed = "prices" if helper else "own"
+    (tmp_path / f"{changed}.py").write_text(
+        PRICES.replace("1.0", "5.0") + (tmp_path / f"{changed}.py").read_text()[len(PRICES) :]
+    )
+    ran = swept("[1, 2, 3, 4]")
+    assert ran.returncode == 2
+    assert f"its config differs (the source of {changed} was changed); name another folder" in " ".join(
+        ran.stderr.split()
+    )
+    document = json.loads((tmp_path / "s" / "campaign.json").read_text())
+    document["identity"]["config"]["source"] = "0123456789abcdef"
+    (tmp_path / "s" / "campaign.json").write_text(json.dumps(document))
+    assert "written before the modules of a function were compared" in " ".join(swept("[1]").stderr.split())
+
+
+@pytest.mark.slow
+def test_of_a_script_only_what_the_function_reaches_is_compared(tmp_path: Path) -> None:
+    script = (
+        PRICES
+        + """
+import relfit as rf
+def f(a):
+    return cost(a)
+campaign = rf.campaigns.Campaign(run=f, parameters={"a": VALUES}, replications=1)
+print(rf.campaigns.sweep(campaign, "s", executor="serial").of("value")["mean"].tolist())
+"""
+    )
+
+    def ran(values: str, text: str = script) -> str:
+        (tmp_path / "script.py").write_text(text.replace("VALUES", values))
+        done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True)
+        return (done.stdout or done.stderr).splitlines()[-1]
+
+    assert ran("[1, 2]") == "[1.0, 2.0]"
+    assert ran("[1, 2, 3]") == "[1.0, 2.0, 3.0]"
+    assert "the source of PRICE was changed" in ran("[1, 2]", script.replace("1.0", "5.0"))
+    assert "the source of cost was changed" in ran("[1, 2]", script.replace("x * PRICE", "x + PRICE"))

@@ -151,6 +151,8 @@ def test_a_period_that_ends_before_the_log_says_so(tmp_path: Path) -> None:
         r"Period used: 2024-01-01 to (2025-12-\d\d|2026-01-0\d), the steady part of a log until 2026-01-31\.",
         study.period.headline,
     )
+    for period in (study.period, study.until_now, chosen_period(log, "all")):
+        assert set(json.loads(json.dumps(period.to_dict()))) >= {"start", "end", "start_low", "start_high", "headline"}
     assert study.until_now.headline.startswith("Period used: 2024-01-01 to 2026-01-31, at a steady rate until 202")
 
 

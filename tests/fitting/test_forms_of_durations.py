@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -135,3 +137,22 @@ class _Polars:
 
 def test_a_table_that_turns_into_one_of_pandas_is_a_table() -> None:
     assert rf.fit(_Polars(), "weibull", observed="o").lives.n_failures.tolist() == [2]
+
+
+@pytest.mark.parametrize("how", [rf.fit, rf.kaplan_meier, rf.nelson_aalen, rf.log_rank])
+@pytest.mark.parametrize("by", ["node", ["node", "slot"]])
+def test_rows_of_a_table_without_a_group_are_an_error_as_for_arrays(
+    how: Callable[..., Any], by: str | list[str]
+) -> None:
+    """Two of six rows, with two of five failures, were left out without a word."""
+    table = pd.DataFrame(
+        {
+            "hours": [1.0, 2, 3, 4, 5, 7],
+            "ended": [1, 1, 0, 1, 1, 1],
+            "node": ["a", "a", "b", None, "b", None],
+            "slot": 1,
+        }
+    )
+    with pytest.raises(rf.DataError, match="by= names no group for 2 durations, first in row 3"):
+        how(table, duration="hours", observed="ended", by=by)
+    assert how(table.dropna(), duration="hours", observed="ended", by=by)

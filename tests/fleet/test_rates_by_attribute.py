@@ -9,7 +9,7 @@ import pytest
 
 import relfit as rf
 from relfit.fleet.rates_by_attribute import clear_attribute, multiples_by_attribute
-from tests.factories import make_log
+from tests.factories import at, make_log
 
 NODES, HOURS, A, B = 300, 17_544.0, 1 / 8000.0, 1 / 3000.0
 NAMES = np.array([f"n{node:03d}" for node in range(NODES)])
@@ -93,3 +93,23 @@ def test_a_batch_that_was_mended_fails_as_the_other_now() -> None:
     assert now == pytest.approx(1.0, abs=0.15)
     until = multiples_by_attribute([batch], rng.poisson(rates[:, :45]).astype(float), np.ones((NODES, 45)), 10.0)
     assert until[:2] == pytest.approx([1 / 3, 5 / 3], rel=0.1)
+
+
+def test_a_part_without_failures_of_nodes_of_two_batches_is_answered() -> None:
+    """20 nodes of two batches over 275 days: nothing failed, so nothing tells the batches apart. It was an IndexError.
+
+    The same holds for a value whose nodes were not there at all.
+    """
+    people = [{"node": f"n{i:02d}", "batch": "AB"[i % 2]} for i in range(20)]
+    rows = [{"node": f"n0{day}", "start": 24.0 * day, "end": 24.0 * day + 4.0} for day in (4, 9)]
+    log = make_log(rows, people, window=(0.0, 24.0 * 300))
+    quiet = log.between(at(24.0 * 25), at(24.0 * 300))
+    least = 20 * 275 * 24 / -np.log(0.05)  # of the mean time between failures of a node, at 95 % confidence
+    for when in ("now", "long run"):
+        assert f"{least:.1f} h" in str(rf.calibrate(quiet, at=when))
+    with pytest.raises(rf.DataError, match="nothing failed"):
+        rf.system_from_log(quiet)
+    expected = np.repeat([1.0, 0.0], [200, 100])
+    value, usual = clear_attribute([np.repeat([0, 1, 2], 100)], expected, expected)
+    assert set(value) == {-1}
+    assert set(usual) == {1.0}

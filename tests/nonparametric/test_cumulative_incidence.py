@@ -87,9 +87,8 @@ def test_what_is_no_table_of_causes_is_refused() -> None:
     with pytest.raises(DataError, match="1 such in all"):
         cumulative_incidence(table.replace({"hours": {table["hours"][0]: -1.0}}), duration="hours", cause="mode")
     missing = table.assign(design=table["design"].where(table.index > 0))
-    assert rf.fit(missing, "exponential", duration="hours", cause="mode", by="design").lives.notes == (
-        "1 row without design left out",
-    )
+    with pytest.raises(DataError, match="no group for 1 duration, first in row 0"):
+        rf.fit(missing, "exponential", duration="hours", cause="mode", by="design")
     with pytest.raises(DataError, match="names no cause"):
         cumulative_incidence(table.assign(mode=None), duration="hours", cause="mode")
     with pytest.raises(ArgumentError, match="put durations and causes in one"):

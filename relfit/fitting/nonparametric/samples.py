@@ -72,11 +72,7 @@ def lives_of(
     if len(shape) == 2:
         raise DataError("by= names the group of each duration, and a table of two dimensions has a group in each row")
     labels = np.asarray(by, dtype=object)
-    if (missing := pd.isna(labels)).any():
-        raise DataError(
-            f"by= names no group for {count(int(missing.sum()), 'duration')}, first in row {int(missing.argmax())}",
-            remedy="name their group, or leave such durations out",
-        )
+    all_have_a_group(pd.isna(labels))
     table = {"duration": values, "by": labels}
     table |= {} if flags is None else {"observed": np.broadcast_to(flags, shape)}
     table |= {} if entry is None else {"entry": np.broadcast_to(as_column("entry", entry), shape)}
@@ -86,12 +82,24 @@ def lives_of(
     return lives if title is None else replace(lives, groups=lives.groups.rename(title))
 
 
+def all_have_a_group(missing: npt.NDArray[np.bool_]) -> None:
+    """Raise a `DataError` where a duration has no group: it would be left out."""
+    if missing.any():
+        raise DataError(
+            f"by= names no group for {count(int(missing.sum()), 'duration')}, first in row {int(missing.argmax())}",
+            remedy="name their group, or leave such durations out",
+        )
+
+
 def _of_table(
     data: pd.DataFrame | Mapping[Hashable, npt.ArrayLike], beside: dict[str, Any], columns: dict[str, str]
 ) -> LifeData:
     if isinstance(data, pd.DataFrame):
         make = LifeData.from_frame if "cause" not in columns else _by_cause
         lives = make(data, **columns, **beside)
+        if lives.notes:  # rows without a group
+            by = beside["by"]
+            all_have_a_group(data[[by] if isinstance(by, Hashable) else list(by)].isna().any(axis=1).to_numpy())
     elif columns:
         raise _no_table(next(iter(columns)))
     elif beside:

@@ -300,6 +300,10 @@ class BatchRun(Result):
             lines.append(f"Stopped at {self.now:g} s, before the end.")
         return (*lines, *self.notes)
 
+    def to_frame(self) -> pd.DataFrame:
+        """The jobs, one row each, as `jobs`: times in seconds."""
+        return super().to_frame()
+
     def to_dict(self) -> dict[str, Any]:
         """Findings, `summary`, `counts`, `settings`, and the measures by classes of length and width."""
         own = {"summary": self.summary, "counts": self.counts, "settings": self.settings, "n_nodes": self.n_nodes}

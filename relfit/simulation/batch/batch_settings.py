@@ -16,6 +16,7 @@ from relfit.simulation.batch.engine_state import IDLE, NO, YES, Engine
 from relfit.simulation.batch.failure_processes import Failures
 from relfit.simulation.batch.job_events import duration, start_on
 from relfit.simulation.batch.node_choice import choose, schedule_chosen
+from relfit.simulation.batch.own_policies import checked_job, checked_nodes
 from relfit.simulation.batch.planned_starts import plan_pass
 from relfit.simulation.batch.queue_order import next_job, schedule_in_classes
 from relfit.simulation.batch.reliability import EstimatedReliability
@@ -75,7 +76,10 @@ class Scheduler(Settings):
     walltimes: Literal["requested", "true"] = "requested"
 
     next_job: ClassVar[Any] = staticmethod(next_job)
-    """``next_job(engine, now)``: number of the waiting job that starts now on nodes that are idle; -1 if none."""
+    """``next_job(engine, now)``: number of the waiting job that starts now on nodes that are idle; -1 if none.
+
+    An `ArgumentError` for a job that does not wait, or needs more nodes than are idle.
+    """
 
     @property
     def is_own(self) -> bool:
@@ -93,11 +97,18 @@ class Scheduler(Settings):
         if not self.is_own and not allocation.is_own:
             schedule_chosen(engine, now)
             return
-        while (job := int(self.next_job(engine, now))) >= 0:
-            idle = np.flatnonzero(engine.owner == IDLE)
+        while True:
+            job = self.next_job(engine, now)
+            if self.is_own:
+                job = checked_job(engine, self, job)
+            if job < 0:
+                return
             if self.is_own:
                 engine.jobs["backfilled"][job] = NO if job == waiting_jobs(engine)[0] else YES
-            nodes = np.asarray(allocation.choose(engine, job, idle, now, duration(engine, job)), dtype=np.int64)
+            idle = np.flatnonzero(engine.owner == IDLE)
+            nodes = allocation.choose(engine, job, idle, now, duration(engine, job))
+            if allocation.is_own:
+                nodes = checked_nodes(engine, allocation, job, nodes)
             if not nodes.size:
                 return
             start_on(engine, job, now, nodes)
@@ -136,7 +147,8 @@ class Allocation(Settings):
     choose: ClassVar[Any] = staticmethod(choose)
     """``choose(engine, job, idle, now, length)``: nodes for a job that will run `length` seconds; empty: it waits.
 
-    `idle` are the numbers of all idle nodes in order; there are enough.
+    `idle` are the numbers of all idle nodes in order; there are enough. As many as the job needs are returned, by
+    `all` and `ra_opt` any number. An `ArgumentError` for others, for nodes that are not idle, or one twice.
     """
 
     @property

@@ -21,6 +21,7 @@ from relfit.simulation.batch.batch_settings import BatchCluster, NodeClass, Sche
 from relfit.simulation.engine.replications import replicate, summary
 
 _COUNTS = ("failures", "repairs", "kills", "replaced", "gone")
+_SHARES = ("utilisation", "goodput", "wasted", "checkpoints", "backfilled")
 _THREADS = 2
 
 
@@ -43,8 +44,9 @@ class BatchRuns(Result):
 
     @cached_property
     def means(self) -> pd.DataFrame:
-        """One row per measure: ``mean``, ``low`` and ``high`` (Student's interval), ``sd``."""
-        return summary(self.runs, self.level)[["mean", "low", "high", "sd"]].rename_axis("measure")
+        """One row per measure: ``mean``, ``low`` and ``high`` (Student's interval, at zero at the lowest), ``sd``."""
+        table = summary(self.runs, self.level, least=0.0, shares=_SHARES)
+        return table[["mean", "low", "high", "sd"]].rename_axis("measure")
 
     @property
     def headline(self) -> str:

@@ -107,6 +107,7 @@ class CampaignStore:
             differ = [name for name in common if before["identity"].get(name) != common[name]]
             if differ:
                 which = f"its {' and '.join(differ)} differ{'s' if len(differ) == 1 else ''}"
+                which += _changed_source(before["identity"].get("config"), common["config"])
                 what = f"{self.folder} is the store of another campaign: {which}"
                 raise ArgumentError(what, remedy="name another folder")
             versions = {n: list(dict.fromkeys([*before["versions"].get(n, []), *v])) for n, v in versions.items()}
@@ -198,6 +199,17 @@ class CampaignStore:
             if name not in self.damaged:
                 self.damaged.append(name)
             return None
+
+
+def _changed_source(before: object, now: object) -> str:
+    """Which modules of a function are not those of the store; nothing where this is not why they differ."""
+    old, new = (each.get("source") if isinstance(each, dict) else None for each in (before, now))
+    if old == new or not isinstance(new, dict):
+        return ""
+    if not isinstance(old, dict):
+        return " (it was written before the modules of a function were compared)"
+    names = sorted(name for name in {*old, *new} if old.get(name) != new.get(name))
+    return f" (the source of {', '.join(names)} was changed)"
 
 
 def _one_type(column: pd.Series) -> pd.Series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.io.parsing.settings import read_settings
 from relfit.simulation.campaigns.campaign import Campaign
+from relfit.simulation.campaigns.function_sources import source_checksums
 
 Outputs = dict[str, FloatArray]  # by output one value per replication
 
@@ -164,12 +164,8 @@ class OwnFunction(Runner):
             raise ArgumentError("a function without rng is the same in every run", remedy="write replications = 1")
 
     def identity(self) -> object:
-        """The parameters that are not varied, and a checksum of the function's source."""
-        try:
-            source = inspect.getsource(self.function)
-        except (OSError, TypeError):  # a builtin, or typed at a prompt
-            source = ""
-        return {"config": self.base, "source": hashlib.sha256(source.encode()).hexdigest()[:16]}
+        """The parameters that are not varied, and checksums of the function's source."""
+        return {"config": self.base, "source": source_checksums(self.function)}
 
     def arguments(self, settings: dict[str, object]) -> dict[str, Any]:
         """The parameters, their names checked."""
