@@ -18,13 +18,13 @@ from relfit.base.text import count
 from relfit.base.units import instant
 from relfit.io.frames import text_column, with_nodes
 from relfit.io.node_list import NodeList, listed
-from relfit.io.observed_events import observed_events
 from relfit.io.parsing.opening import Content
 from relfit.io.parsing.rows import Rejections, TextTable
 from relfit.io.raw_logs import SYSTEM
 from relfit.io.reader import one_by_one
 from relfit.io.table_columns import Columns
 from relfit.io.table_mapping import TableMapping, mapping_of
+from relfit.io.under_observation import observed_events
 from relfit.log.failurelog import FailureLog, Window
 from relfit.log.tables import FAILED_AGAIN, NOT_SEEN, pair_codes, pairs, recounted
 
