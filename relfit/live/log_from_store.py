@@ -89,7 +89,7 @@ def _windows(database: Database) -> dict[str, Window]:
     for source, *ends in database.rows("SELECT source, first_seen, last_seen, first_known, last_known FROM documents"):
         if ends[0] is not None:
             first, last = (pd.Timestamp(end, tz="UTC").as_unit("ns") for end in ends[:2])
-            windows.setdefault(source, []).append(Window(first, last, *map(bool, ends[2:])))
+            windows.setdefault(source, []).append(Window(first, last, bool(ends[2]), bool(ends[3])))
     latest = {source: max(filter(None, ends)) for source, *ends in database.rows(_LAST_OF_SOURCES)}
     joint = {source: joint_window(every) for source, every in windows.items()}
     for source, window in joint.items():
