@@ -61,6 +61,15 @@ def one_whole(name: str, value: object, least: int = 1) -> int:
     return int(values.item())
 
 
+def random_stream(rng: object) -> np.random.Generator:
+    """The generator of a seed, or `rng` itself where it is one; an `ArgumentError` for what is no seed."""
+    try:
+        return np.random.default_rng(rng)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        remedy = "give a whole number of 0 or more, or a numpy.random.Generator"
+        raise ArgumentError(f"rng is {rng!r}", remedy=remedy) from None
+
+
 def cases(**arrays: FloatArray) -> tuple[FloatArray, ...]:
     """The arrays broadcast against each other; an `ArgumentError` when their shapes do not go together."""
     try:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.batches import worker_number
@@ -19,7 +20,7 @@ from relfit.fitting.families import CORE, FAMILIES, family_named
 from relfit.fitting.family_fit import FamilyFit
 from relfit.fitting.fits import Fits
 from relfit.fitting.goodness_of_fit import resamples_checked
-from relfit.fitting.nonparametric.samples import lives_of
+from relfit.fitting.nonparametric.samples import all_have_a_group, lives_of
 from relfit.log.lifedata import LifeData
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def fit(
     0.5661
     """
     workers, n_resamples = worker_number(workers) if workers else None, resamples_checked(n_resamples)
+    random_stream(rng)  # an error at once, also where nothing is drawn
     if is_dask(data):
         of_rows = {n: v for n, v in (("observed", observed), ("entry", entry), ("by", by)) if v is not None}
         resamples = 0 if n_resamples == "auto" else n_resamples
@@ -162,7 +164,9 @@ def _fitted(part: pd.DataFrame, how: Callable[..., Fits], keys: list[str], optio
     if isinstance(observed, Hashable) and observed in part.columns and part[observed].isna().any():
         group = part.loc[part[observed].isna(), keys].iloc[0].tolist()
         raise DataError(f"{observed!r} is missing in group {group[0] if len(group) == 1 else tuple(group)!r}")
-    table = how(LifeData.from_frame(part, by=keys, **options)).summary().reset_index()
+    lives = LifeData.from_frame(part, by=keys, **options)
+    all_have_a_group(part[keys].isna().any(axis=1).to_numpy())
+    table = how(lives).summary().reset_index()
     return table.astype({key: part[key].dtype for key in keys})
 
 

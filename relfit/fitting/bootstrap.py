@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.compiled import njit
@@ -172,7 +172,7 @@ def replicate(
     # blocks of groups, few enough for the memory when repeated, each with its own stream of random numbers
     block = np.cumsum(lives.sizes[groups] * n_resamples) // _LIVES_AT_ONCE
     parts = np.split(groups, np.flatnonzero(np.diff(block)) + 1) if groups.size else []
-    for part, stream in zip(parts, np.random.default_rng(rng).spawn(len(parts)), strict=True):
+    for part, stream in zip(parts, random_stream(rng).spawn(len(parts)), strict=True):
         own = spread_out(lives.take(part.tolist()))
         if resample:
             drawn = _resampled(own, n_resamples, stream)

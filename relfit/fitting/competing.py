@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
@@ -126,9 +127,7 @@ class CompetingFit(GroupCurves, Result):
         estimate, status = _incidences(self.distribution, at), self.status.copy()
         parameters = [fit.parameter_array[rows] for fit, rows in zip(self.fits, self.rows.T, strict=True)]
         drawn = [np.broadcast_to(own, (n_draws, *own.shape)).copy() for own in parameters]
-        for i, (fit, generator) in enumerate(
-            zip(self.fits, np.random.default_rng(rng).spawn(len(self.fits)), strict=True)
-        ):
+        for i, (fit, generator) in enumerate(zip(self.fits, random_stream(rng).spawn(len(self.fits)), strict=True)):
             places = np.flatnonzero(self.status[:, i] == "ok")
             drawn[i][:, places], usable = drawn_parameters(fit, self.rows[places, i], n_draws, generator)
             status[places[~usable], i] = "few_replicates"

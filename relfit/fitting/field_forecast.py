@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arguments import durations
+from relfit.base.arguments import durations, random_stream
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
@@ -153,7 +153,7 @@ def failures_ahead(
     expected, ends = np.full(shape, np.nan), np.full((5, *shape), np.nan)
     together = np.full((5, times.size), np.nan)
     if rows.size:
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         running = _Running.of(fit.family, units.take(rows))
         parameters, usable = _drawn(fit, places[rows], n_draws, generator)
         status[rows[~usable]] = "few_replicates"

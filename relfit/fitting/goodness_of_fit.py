@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import BoolArray, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
@@ -179,7 +179,7 @@ def goodness_of(
     count = np.zeros(groups, dtype=np.int64)
     wanted = open_.any(axis=1) & (lives.exit is None)
     above, level = np.zeros(statistic.shape), np.zeros(statistic.shape)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     for stage, (times, most) in enumerate(_stages(n_resamples, fit, wanted)):
         if stage:
             # more replicates where the p-value is small, so that it can be resolved among many groups, and up to twice

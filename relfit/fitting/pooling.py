@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import scipy
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
@@ -216,7 +217,7 @@ class PooledFit(GroupCurves, Result):
         Family
             A batch of shape (count, groups).
         """
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         values, vectors = np.linalg.eigh(np.nan_to_num(self.covariance))
         root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
         noise = generator.standard_normal((count, *self.free.shape))

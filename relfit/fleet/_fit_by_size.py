@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import whole
+from relfit.base.arguments import random_stream, whole
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import offsets_of
@@ -155,7 +155,7 @@ def fit_by_size(
     unknown = [order for order in orders if order not in _ORDERS]
     if unknown or not len(orders):
         raise ArgumentError(f"no order {unknown[0]!r}" if unknown else "no order", remedy="use given or random")
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     rank = {"given": np.arange(total), "random": generator.permutation(total)}
     labels = pd.MultiIndex.from_tuples([(order, size) for order in orders for size in wanted], names=["order", "nodes"])
     parts = [_pooled(outages, rank[order] < size, censor) for order, size in labels]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from relfit.analyses.screening import incidents
-from relfit.base.arguments import share, whole
+from relfit.base.arguments import random_stream, share, whole
 from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError, DataError, Remedy
 from relfit.base.numeric.levels import level_checked
@@ -109,7 +109,7 @@ def forecast(
         raise _no_column(log, by)
     long_run = checked_at(at) == LONG_RUN
     every = checked_horizons(horizons)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     parts, left_out = [], []
     size = int(whole("n_draws", n_draws, least=100))
     several = len(log.systems) > 1

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from scipy import special
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, Seed
 from relfit.fleet._placements import Placements
 from relfit.fleet.current_repairs import RepairsNow
@@ -117,7 +118,7 @@ class DrawnFleet:
         factor, variance = (1.0, 0.0) if now is None else (now.factor, now.variance)
         if self.central:
             return np.asarray(lives.total_time / lives.n_failures * factor)
-        size, generator = (self.rate.shape[1], lives.durations.size), np.random.default_rng(rng)
+        size, generator = (self.rate.shape[1], lives.durations.size), random_stream(rng)
         picked = generator.integers(lives.durations.size, size=size)
         factors = factor * np.exp(np.sqrt(np.log1p(variance)) * generator.standard_normal(size[0]))
         with np.errstate(divide="ignore"):
@@ -127,7 +128,7 @@ class DrawnFleet:
         """Quantile `p` of the number of nodes down at a random time, in each draw; repairs of a scope take so many
         times as long (`longer`) as in the period.
         """
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         mean = [model.hours_down(name, self.system) * factor for name, factor in zip(SCOPES[:3], longer, strict=True)]
         mine = np.flatnonzero(model.places.system == self.system)
         out = np.empty(self.rate.shape[1])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import share, whole
+from relfit.base.arguments import random_stream, share, whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
@@ -271,7 +271,7 @@ class FleetModel(FleetParts, Result):
         key = (code, int(whole("n_draws", n_draws, least=19)), rng)
         drawn = self._draws.get(key) if isinstance(rng, int) else None
         if drawn is None:
-            drawn = DrawnFleet.of(self, *key[:2], np.random.default_rng(rng))
+            drawn = DrawnFleet.of(self, *key[:2], random_stream(rng))
             if isinstance(rng, int) and drawn.node.size <= KEPT:
                 self._draws.clear()  # keep the last one: jobs of other sizes use it again
                 self._draws[key] = drawn
@@ -353,7 +353,7 @@ class FleetModel(FleetParts, Result):
         keep = nodes is None and isinstance(size, int) and isinstance(rng, int)
         if keep and of_job in self._jobs:
             return self._jobs[of_job]
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         if nodes is not None:
             chosen = self.positions(nodes)
             where = placements(self.places, chosen, chosen.size, "packed", generator)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from relfit.base.arguments import durations, positive, whole
+from relfit.base.arguments import durations, positive, random_stream, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.text import count, duration
@@ -159,7 +159,7 @@ def rate_of_job(
     drawn = None
     if events is not None:
         count = float(positive("events", events))
-        gamma = np.random.default_rng(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
+        gamma = random_stream(rng).gamma(count + 0.5, size=int(whole("n_draws", n_draws, 2)))
         drawn = JobRate((ScopeFailures("node", float(mtbf) * count / gamma, own),), size)
     basis = f"mean time between failures of a node {float(mtbf):g} h"
     basis += f", from {float(events):g} failures" if events is not None else ""

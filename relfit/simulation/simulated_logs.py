@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import durations
+from relfit.base.arguments import durations, random_stream
 from relfit.base.arrays import Durations, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.units import NANOSECONDS_PER_HOUR, instant
@@ -81,7 +81,7 @@ def simulate_log(
     begun = instant(start)
     failures = FailuresByScope.of_parameters(parameters, nodes=count, racks=shelves)
     _check_size(failures, count, shelves or 0, length, begun)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     works, repair = _times_to_failure(failures, generator, count), _Repairs(failures, generator)
     outages = _own_failures(works, repair.of(failures.node), count, length)
     rack = None if not shelves else np.arange(count) * shelves // count

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import Durations, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.ragged import Ragged, offsets_of
@@ -40,7 +41,7 @@ def sample(components: Sequence[Component], ages: FloatArray, rule: FailureRule,
     """Random times to failure of the job, shape (size,); `System.sample` documents the arguments."""
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ArgumentError(f"size={size!r}", remedy="give the number of times to draw")
-    generator, parts = np.random.default_rng(rng), [np.empty(0)]
+    generator, parts = random_stream(rng), [np.empty(0)]
     step = max(1, CELLS // ages.size)
     for first in range(0, int(size), step):
         number = min(step, int(size) - first)
@@ -120,7 +121,7 @@ def sequences(nodes: SystemNodes, until: Durations | None, failures: int | None,
     end = np.inf if until is None else float(duration_array(until))
     if not end > 0.0:
         raise ArgumentError(f"until={end:g} h", remedy="give a time above zero")
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     step = max(1, CELLS // nodes.n_nodes)
     parts: list[tuple[IntArray, FloatArray, IntArray, FloatArray]] = []
     for first in range(0, size, step):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import BoolArray, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, Remedy
 from relfit.base.numeric.levels import level_checked
@@ -142,7 +142,7 @@ class DrawnParameters:
 
     def chunks(self, n_draws: int, rng: Seed) -> Iterator[tuple[tuple[Component, ...], Factors]]:
         """Nodes with distributions of shape (draws, nodes), and factors of causes and racks, by chunk."""
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         step = max(1, CELLS // self.n_nodes)
         for first in range(0, n_draws, step):
             size = min(step, n_draws - first)

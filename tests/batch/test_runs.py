@@ -470,6 +470,12 @@ def test_bad_input_says_what_and_what_to_do():
         rf.simulate_batch(Workload([1], [0.0], [2], [1.0]))
 
 
+def test_a_machine_that_fails_all_the_time_is_an_error_with_a_remedy():
+    """It was a ZeroDivisionError."""
+    with pytest.raises(ArgumentError, match="mtbf is 0 hours; it must be above zero"):
+        rf.simulate_batch(Workload([1], [0], [1], [60], [60], 1), failures=SystemFailures(mtbf="0h", repair="1h"))
+
+
 def test_jobs_that_wait_for_ever_are_an_error(monkeypatch):
     monkeypatch.setattr(driver, "_MOST_IDLE", 10_000)
     jobs = Workload([1, 2], [0.0, 36_000.0], [1, 50], [10.0, 10.0], [10.0, 10.0], 50)

@@ -98,7 +98,7 @@ def test_keys_of_every_kind():
     kinds = {
         "text": np.array(list("uvwxyz"))[node],
         "category": pd.Categorical(np.array(list("zyxwvu"))[node], categories=list("zyxwvu")),
-        "float": np.where(node == 0, np.nan, node),
+        "float": np.where(node == 0, 0.5, node),
         "time": pd.Timestamp("2020-01-01") + pd.to_timedelta(node, unit="D"),
         "boolean": node > 2,
     }
@@ -106,6 +106,11 @@ def test_keys_of_every_kind():
         frame = pd.DataFrame({"key": keys, "hours": rng.weibull(1.0, 120)})
         found = rf.fit(dd.from_pandas(frame, npartitions=5), "weibull", duration="hours", by="key").compute()
         assert_whole(found, frame, "weibull", duration="hours", observed=None, by="key")
+    lazy = rf.fit(
+        dd.from_pandas(frame.assign(key=np.where(node == 0, np.nan, node)), npartitions=5), by="key", duration="hours"
+    )
+    with pytest.raises(rf.DataError, match="names no group"):
+        lazy.compute()
 
 
 def test_an_error_in_a_partition_names_group_and_row():

@@ -18,7 +18,7 @@ from scipy import special
 from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_RATE_VARIATION, MOST_EVEN, verdict
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError, DataError
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -221,7 +221,7 @@ def dispersion(
     growth, steady_at = _without_trend(at, hours)
     steady, steady_p = np.array([_one(steady_at, hours, width, level) for width in widths]).reshape(-1, 6)[:, [2, 5]].T
     if n_resamples > 1 and np.isfinite(index).any():
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         drawn = np.empty((n_resamples, widths.size))
         for i in range(n_resamples):
             there = _by_node_hours(failures, moved(failures, generator))[0]

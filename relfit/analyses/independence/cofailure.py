@@ -11,7 +11,7 @@ import pandas as pd
 from relfit.analyses.independence.resampling import CALENDAR, moved, resampled_p
 from relfit.analyses.independence.series import NodeSeries, failures_of, table_of_pairs
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, LEAST_TOGETHER, verdict
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import Duration, FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.compiled import njit
@@ -203,7 +203,7 @@ def cofailures(
     n_pairs = int((size * (size - 1) // 2).sum())
     mean_shuffled, p_shuffled = np.nan, np.nan
     if n_resamples:
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         means, as_many, drawn = _shuffled(nodes, group, together, reached, n_resamples, generator)
         if resampled_p(float(together.sum()), drawn) <= ALPHA:  # or does the rate move from day to day, week to week?
             few = min(n_resamples, _ENOUGH)

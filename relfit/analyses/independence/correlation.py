@@ -18,7 +18,7 @@ from relfit.analyses.independence.rank_nulls import null_of
 from relfit.analyses.independence.resampling import PLAIN, resampled_p
 from relfit.analyses.independence.series import complete_series, table_of_pairs
 from relfit.analyses.independence.thresholds import ALPHA, CORRELATION_CLASSES, LEAST_IN_COMMON, verdict
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import in_threads
@@ -292,7 +292,7 @@ def correlations(
     complete = complete_series(series)
     prepared = prepare(complete, most)
     r = coefficients(prepared, method)
-    mean_r, mean_p, scatter = _as_a_whole(prepared, method, r, n_resamples, np.random.default_rng(rng))
+    mean_r, mean_p, scatter = _as_a_whole(prepared, method, r, n_resamples, random_stream(rng))
     p = np.full(r.size, np.nan)
 
     def compare(block: tuple[int, int, int, slice]) -> None:

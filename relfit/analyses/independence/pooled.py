@@ -9,7 +9,7 @@ from relfit.analyses.independence.resampling import moved, resampled_p
 from relfit.analyses.independence.serial_p_values import durbin_watson_p
 from relfit.analyses.independence.series import NodeSeries
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_AUTOCORRELATION, LEAST_FAILURES, compared, verdict
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.results import Result
@@ -172,7 +172,7 @@ def pooled_tests(
             fourth[row] = _product(square, square) / total**2
     expected, p_resampled = 0.0, np.nan
     if n_resamples > 1 and k.size and status[-1] == "ok":
-        generator, nodes_used = np.random.default_rng(rng), failures.nodes < k[-1]
+        generator, nodes_used = random_stream(rng), failures.nodes < k[-1]
         drawn = np.empty(n_resamples)
         for i in range(n_resamples):
             between = np.diff(np.sort(moved(failures, generator)[nodes_used])).astype(np.float64)

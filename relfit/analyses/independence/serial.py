@@ -17,7 +17,7 @@ from scipy import special
 from relfit.analyses.independence.serial_p_values import durbin_watson_p, runs_above_median
 from relfit.analyses.independence.series import complete_series
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_REJECTED, LEAST_SHARE, verdict
-from relfit.base.arguments import one_whole
+from relfit.base.arguments import one_whole, random_stream
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import over_groups
@@ -253,7 +253,7 @@ def serial_tests(series: LifeData, *, n_resamples: int = 9999, screen: float = 1
     p = np.stack([np.full(sizes.size, np.nan), chi_square], axis=1)
     p[good, 0] = durbin_watson_p(statistic[good], sizes[good], fourth[good])
     if n_resamples:
-        seeds = np.random.default_rng(rng).integers(1, 2**62, sizes.size)
+        seeds = random_stream(rng).integers(1, 2**62, sizes.size)
         shuffled = good & (sizes <= _LONG) & ((p <= screen).any(axis=1) | (screen == 1.0))
         over_groups(
             complete.offsets,

@@ -21,7 +21,7 @@ from relfit.analyses.independence.series import NodeSeries, failures_of
 from relfit.analyses.independence.thresholds import ALPHA, LEAST_FAILURES, held_to
 from relfit.analyses.screening import Incidents
 from relfit.analyses.screening import incidents as join_records
-from relfit.base.arguments import share
+from relfit.base.arguments import random_stream, share
 from relfit.base.arrays import BoolArray, Duration, Seed
 from relfit.base.errors import RelfitError
 from relfit.base.results import Result
@@ -217,7 +217,7 @@ def dependence(
     """
     share("alpha", alpha, zero=False, one=False)
     # a stream of its own for each part, so that none changes with another
-    streams = np.random.default_rng(rng).spawn(7)
+    streams = random_stream(rng).spawn(7)
     problems: dict[str, str] = {}
     notes: list[str] = []
 

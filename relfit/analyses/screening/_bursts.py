@@ -23,7 +23,7 @@ from relfit.analyses.screening.burst_likelihoods import BurstFit, after, fitted,
 from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.analyses.screening.incident_results import Incidents
 from relfit.analyses.screening.tallies import need_dates
-from relfit.base.arguments import one_whole, share
+from relfit.base.arguments import one_whole, random_stream, share
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
@@ -148,7 +148,7 @@ def bursts(
     need_dates(log, "nothing comes after another")
     joined = join_records(log) if incidents is None else incidents
     line = IncidentLine.of(log, joined)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     delays = _DELAYS[clock_step(log) <= 24.0 * NANOSECONDS_PER_HOUR * _DELAYS] if len(log.events) else _DELAYS
     rows, counted, brought = [], [], np.zeros(line.time.size)
     for scope, label, inner in line.scopes(joined.group):

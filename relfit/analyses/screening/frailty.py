@@ -16,6 +16,7 @@ from scipy import special
 
 from relfit.analyses.screening.equal_nodes import equal_nodes_p
 from relfit.analyses.screening.frailty_results import RenewalModels
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import BoolArray, FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.batches import at_once
@@ -68,7 +69,7 @@ def renewal_models(
     data = _Lives.of(lives, code, size)
     failures = data.sums(data.failed)
     status = np.where(failures < 1, "none", np.where(failures < _FEWEST, "few", "ok")).astype(object)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     looked = data.some(generator)
     usable = np.flatnonzero(looked.sums(looked.failed) >= _FEWEST)
     several = usable[looked.sums(np.ones(looked.code.size))[usable] >= _SEVERAL]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import scipy
 from scipy import special
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, IntArray, NumberArray
 from relfit.base.numeric.compiled import njit
 
@@ -157,7 +158,7 @@ def null_gains(
     rng: int | np.random.Generator | None,
 ) -> tuple[FloatArray, float]:
     """Best gains in logs of a constant rate, p-value of `best`; ends once that is plain (Besag and Clifford 1991)."""
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     gains = np.empty(n_resamples)
     reached = 0
     for i in range(n_resamples):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray
 
 _DRAWS = 1000
@@ -35,7 +36,7 @@ def redrawn(
 ) -> tuple[float, float, float]:
     """What `solve` gives for the means over runs (runs, quantities), and its percentile interval over resamples."""
     n = len(runs)
-    weights = np.random.default_rng(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n
+    weights = random_stream(rng).multinomial(n, np.full(n, 1.0 / n), _DRAWS) / n
     values = [solve(means) for means in np.vstack([runs.mean(axis=0), weights @ runs])]
     low, high = np.quantile(values[1:], [0.5 - level / 2.0, 0.5 + level / 2.0], method="nearest")
     return values[0], float(low), float(high)

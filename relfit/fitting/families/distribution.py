@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from relfit.base.arguments import whole
+from relfit.base.arguments import random_stream, whole
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.hours_of_arrays import hours_of_array
@@ -204,7 +204,7 @@ class Distribution(ABC):
         rng : int or numpy.random.Generator, optional
             The same seed gives the same lives; without one they differ at each call.
         """
-        spent = np.random.default_rng(rng).standard_exponential(lead_shape(size) + self.batch_shape)
+        spent = random_stream(rng).standard_exponential(lead_shape(size) + self.batch_shape)
         return self.inverse_cumulative_hazard(spent)
 
     def residual_sample(self, size: int | tuple[int, ...] | None = None, rng: Seed = None) -> FloatArray:
@@ -214,7 +214,7 @@ class Distribution(ABC):
         distribution has no way to draw such lives. `size` and `rng` are those of `sample`.
         """
         shape = lead_shape(size) + self.batch_shape
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         whole_life = self._length_biased(shape, generator)
         if whole_life is not None:
             return np.asarray(whole_life * generator.random(whole_life.shape))
@@ -302,7 +302,7 @@ class Distribution(ABC):
         """
         past = at_or_above_zero("age", age)
         shape = lead_shape(size) + np.broadcast_shapes(self.batch_shape, past.shape)
-        return self.inverse_conditional_cumulative_hazard(np.random.default_rng(rng).standard_exponential(shape), past)
+        return self.inverse_conditional_cumulative_hazard(random_stream(rng).standard_exponential(shape), past)
 
     def mean_residual_life(self, age: npt.ArrayLike) -> FloatArray:
         """Mean remaining life at `age`, in hours; infinite where the tail is too heavy (`tail_index`)."""

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, Seed
 from relfit.fitting.families.base import ShapeScale, log_moments
 from relfit.fitting.families.distribution import Distribution, lead_shape, log_difference
@@ -68,7 +69,7 @@ class Gamma(ShapeScale):
         ``a`` is one of shape ``a + 1`` times the power ``1/a`` of a uniform number.
         """
         shape = lead_shape(size) + self.batch_shape
-        generator = np.random.default_rng(rng)
+        generator = random_stream(rng)
         larger = generator.standard_gamma(np.broadcast_to(np.nan_to_num(self.shape, nan=1.0) + 1.0, shape))
         with np.errstate(under="ignore"):
             return np.asarray(self.scale * larger * np.exp(-generator.standard_exponential(shape) / self.shape))

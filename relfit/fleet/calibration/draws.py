@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 from scipy import special
 
-from relfit.base.arguments import whole
+from relfit.base.arguments import random_stream, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
@@ -160,7 +160,7 @@ def draw_parameters(parameters: Parameters, n_draws: int = 1000, rng: int | np.r
     quantities = dict(parameters.quantities())
     names = _NAMES + tuple(name for name in quantities if name not in _NAMES + _LATER)
     names += ("failure", "repair", "parts", *_LATER)
-    streams = dict(zip(names, np.random.default_rng(rng).spawn(len(names)), strict=True))
+    streams = dict(zip(names, random_stream(rng).spawn(len(names)), strict=True))
     together = _together(parameters.mttr, count, streams["parts"])
     arrays: dict[str, FloatArray] = {}
     for name, quantity in quantities.items():

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from relfit.base.arguments import share, whole
+from relfit.base.arguments import random_stream, share, whole
 from relfit.base.arrays import FloatArray, IntArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.io.workloads.workload import Workload
@@ -32,7 +32,7 @@ class Generator:
         -------
         Workload
         """
-        return self._drawn(int(whole("n_jobs", n_jobs)), np.random.default_rng(rng))
+        return self._drawn(int(whole("n_jobs", n_jobs)), random_stream(rng))
 
     def _drawn(self, size: int, random: np.random.Generator) -> Workload:
         raise NotImplementedError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relfit.base.arguments import positive, whole
+from relfit.base.arguments import positive, random_stream, whole
 from relfit.base.arrays import Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.text import number, percent
@@ -163,7 +163,7 @@ def with_walltimes(workload: Workload, share: float | tuple[float, float], rng: 
         raise ArgumentError(f"share is {share!r}", remedy="give one number above zero, or two in rising order")
     factor = np.full(len(workload), limits[0])
     if limits.size == 2:
-        factor = np.random.default_rng(rng).uniform(limits[0], limits[1], len(workload))
+        factor = random_stream(rng).uniform(limits[0], limits[1], len(workload))
     with np.errstate(invalid="ignore"):  # 0 times infinity
         requested = np.where(np.isinf(factor), np.inf, workload.run_time * factor)
     shown = " to ".join(number(float(limit)) for limit in limits)

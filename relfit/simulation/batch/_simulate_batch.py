@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import IntArray
 from relfit.base.errors import ArgumentError, ReadError
 from relfit.base.text import count, duration
@@ -143,7 +144,7 @@ def simulate_batch(
         until=until,
     )
     if isinstance(cluster, Sequence):
-        return go_on(in_classes(workload, cluster, own, np.random.default_rng(rng)), saving, progress)
+        return go_on(in_classes(workload, cluster, own, random_stream(rng)), saving, progress)
     machine = cluster if isinstance(cluster, BatchCluster) else BatchCluster(nodes=cluster)
     return go_on(Simulation([first_state(workload, own._replace(cluster=machine), rng)]), saving, progress)
 

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.fitting.families.distribution import Distribution
@@ -279,7 +280,7 @@ class FailureStream:
         begun: Sequence[Mapping[str, object]] = (),
     ) -> None:
         self.start = start
-        generators = np.random.default_rng(rng).spawn(max(len(sources), 1))
+        generators = random_stream(rng).spawn(max(len(sources), 1))
         for own, state in zip(generators, begun, strict=False):
             own.bit_generator.state = state
         self._begun = [own.bit_generator.state for own in generators]

@@ -90,7 +90,7 @@ class SystemFailures(RepairedFailures):
 
     def rates(self, n_nodes: int, *, steady: bool = False) -> FloatArray:
         """The rate of the system shared out equally."""
-        return np.full(n_nodes, 1.0 / (n_nodes * in_seconds("mtbf", self.mtbf)))
+        return np.full(n_nodes, 1.0 / (n_nodes * in_seconds("mtbf", self.mtbf, zero=False)))
 
 
 @dataclass(frozen=True, kw_only=True)

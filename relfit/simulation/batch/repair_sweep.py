@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import durations, positive, whole
+from relfit.base.arguments import durations, one_whole, positive, whole
 from relfit.base.arrays import Durations, FloatArray, Seed
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
@@ -279,7 +279,7 @@ def sweep_repairs(
             raise
         return float(result.jobs["waited"].mean()) / 3600.0
 
-    seeds = np.random.SeedSequence(rng).generate_state(runs)
+    seeds = np.random.SeedSequence(one_whole("rng", rng, least=0)).generate_state(runs)
     grid = {"seed": seeds.tolist(), "rate": rate.tolist(), "repair": repair.tolist()}
     campaign = Campaign(run=wait, parameters=grid, replications=1)
     cells = sweep(campaign, executor="threads", workers=workers, stopped=lambda: bool(errors))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import whole
+from relfit.base.arguments import random_stream, whole
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
 from relfit.base.text import count, duration_interval, percent
@@ -122,7 +122,7 @@ def simulate_batches(
     """
     n = int(whole("n_runs", n_runs))
     level_checked(level)
-    generators = np.random.default_rng(rng).spawn(n)
+    generators = random_stream(rng).spawn(n)
 
     def one(i: int) -> tuple[dict[str, float], tuple[str, ...]]:
         run = simulate_batch(workload, cluster, scheduler, rng=generators[i], **settings)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import bootstrap
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, IntArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.crossings import crossing, monotone, redrawn
@@ -358,7 +359,7 @@ def sobol(result: CampaignResults, output: str | None = None, *, rng: int = 0) -
         return np.stack([first, 0.5 * np.mean((a - ab) ** 2, axis=1)]) / np.var([a, b])
 
     every = np.arange(values["A"].size)
-    generator = np.random.default_rng(rng)
+    generator = random_stream(rng)
     limits = bootstrap([every], of, confidence_level=result.level, n_resamples=500, rng=generator).confidence_interval
     columns = {"": of(every), "_low": np.asarray(limits.low), "_high": np.asarray(limits.high)}
     table = {

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from relfit.base.arguments import durations, positive, whole
+from relfit.base.arguments import durations, positive, random_stream, whole
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
 from relfit.base.results import Result, json_ready
@@ -197,7 +197,7 @@ def simulate_sparing_queue(
         working = plan.setup.zones * (plan.setup.blocks - plan.setup.spare_blocks)
         rates = float(plan.closed_form.failure_rate[0]) * queue["blocks"] / working
         periods = best_interval(1.0 / rates, recovery.save, recovery.detection + recovery.restart, exposed=())
-    generators = np.random.default_rng(rng).spawn(n)
+    generators = random_stream(rng).spawn(n)
 
     def one(i: int) -> pd.DataFrame:
         own = queue.copy()

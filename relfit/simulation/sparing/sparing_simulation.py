@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from relfit.base.arguments import durations, positive, whole
+from relfit.base.arguments import durations, positive, random_stream, whole
 from relfit.base.arrays import FloatArray
 from relfit.base.errors import ArgumentError
 from relfit.base.numeric.levels import level_checked
@@ -287,7 +287,7 @@ def simulate_sparing(
     level_checked(level)
     plan = prepared(cluster, strategy, devices, recovery, assumptions, warm_up, end)
     settings, closed, warm = plan.setup, plan.closed_form, plan.warm_up
-    generators = np.random.default_rng(rng).spawn(n)
+    generators = random_stream(rng).spawn(n)
     down = np.zeros((n, settings.blocks + 1))
 
     def one(i: int) -> list[float]:

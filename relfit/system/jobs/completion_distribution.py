@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy
 
+from relfit.base.arguments import random_stream
 from relfit.base.arrays import FloatArray, Seed
 from relfit.base.numeric.quadrature import gauss_legendre
 from relfit.system.jobs._expected_time import Attempts, attempts, hazards_of
@@ -84,7 +85,7 @@ class RestartDistribution:
 
     def simulated(self, plan: Checkpoint, runs: int, rng: Seed = 0) -> FloatArray:
         """Times of simulated runs that continue from checkpoints; infinite if their first 2000 attempts all fail."""
-        random = np.random.default_rng(rng)
+        random = random_stream(rng)
         segments, held = plan.segments(self.length), plan.exposed_save
         pace, rest = plan.every + held, self.length - (segments - 1) * plan.every
         aside, fall = plan.save - held, self.restart + plan.restore - plan.exposed_restore
