@@ -200,7 +200,7 @@ def _listing(log: rf.FailureLog, quiet: int) -> str:
 
     unnamed = log.population["node"].astype(str).str.startswith(f"{NOT_SEEN} ").sum()
     if unnamed:
-        return f"their number as given; {nodes - unnamed:,} are in the log, {unnamed:,} without a failure"
+        return f"their number as given; {nodes - unnamed:,} are in the log, {quiet:,} without a failure"
     return f"{'all' if listed == nodes else f'{listed:,}'} listed by the source, {quiet:,} without a failure"
 
 

@@ -175,7 +175,7 @@ def _events(columns: Columns, content: Content, strict: bool, folder: Path) -> F
         with np.errstate(invalid="ignore"):
             far = start.notna().to_numpy() & (nanoseconds(start) / NANOSECONDS_PER_HOUR + length > _LATEST_HOUR)
         rejections.reject(far, "ends beyond the year 2250", columns.named("duration"))
-        from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h")
+        from_length = start + pd.to_timedelta(np.where(far, np.nan, length), unit="h").round("us")
         _not_to_come(columns, content, start, from_length)
         end = end.fillna(from_length.astype(end.dtype))
     rejections.reject(columns.to_come(start, start), "starts in the future", columns.named("start"))

@@ -330,6 +330,27 @@ def test_info_shows_what_a_record_was_taken_for_and_the_whole_funnel(tmp_path, c
     assert "example   node 'n3', start 2024-01-03 10:00, end not known, cause 'gpu" in out
 
 
+def test_lines_of_one_failure_are_records_of_the_funnel(tmp_path, capsys):
+    path, rng = tmp_path / "messages", np.random.default_rng(4)
+    start, node = np.sort(rng.uniform(0.0, 7.0e6, 300)).astype(int), rng.integers(0, 60, 300)
+    lines = [
+        f"{pd.Timestamp(1_704_067_200 + at + 2 * line, unit='s').isoformat()}Z n{which} kernel: NVRM: Xid (PCI:0): 79\n"
+        for at, which in zip(start.tolist(), node.tolist(), strict=True)
+        for line in range(4)
+    ]
+    path.write_text("".join(lines))
+    assert main(["info", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "> 1,200 that end a job > 1,200 records > 300 failures > " in out
+
+
+def test_nodes_that_fail_outside_the_window_are_in_the_log_and_without_a_failure(tmp_path, capsys):
+    path = tmp_path / "log.csv"
+    path.write_text("node,start\na,2024-10-03\na,2024-10-13\nb,2024-10-05\nb,2024-10-25\nc,2024-11-05\n")
+    assert main(["info", str(path), "--n-nodes", "5", "--observed", "2024-10-01/2024-11-01"]) == 0
+    assert "3 are in the log, 3 without a failure" in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.parametrize("measure", ["ttf", "ttr"])
 @pytest.mark.slow
 def test_all_times_are_fitted_as_one_sample(capsys: pytest.CaptureFixture[str], measure: str) -> None:

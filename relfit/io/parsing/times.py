@@ -26,6 +26,7 @@ _LARGEST = 8.8e9  # seconds from 1970 to the latest time
 _NOT_A_TIME = np.iinfo(np.int64).min
 _SMALLEST_EPOCH = 1e8  # seconds: smaller numbers are years, days, or times since a start
 _UNSAID = ["", "-", "?", "unknown", "undetermined", "n/a", "na", "nan", "nat", "none", "null", "open", "ongoing"]
+_UNSAID += ["still down", "still open"]
 _NUMERIC = r"^[+-]?\d+(\.\d*)?([eE][+-]?\d{1,2})?$"
 _COMPACT = r"^(?:19|20|21)\d{2}(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])(?:(?:[01]\d|2[0-3])[0-5]\d(?:[0-5]\d)?)?$"
 _THOUSANDS = r"^[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?[^\d.,]*$"  # in groups of three, as 1.234,5
