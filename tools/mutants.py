@@ -49,6 +49,7 @@ ALSO = {
     "cli": ("core", "batch", "training", "campaigns", "planning", "live"),
     "core": ("reporting",),
     "engine": ("simulation", "batch"),
+    "families": ("fitting",),
     "fitting": ("calibration",),
     "goodness": ("fitting",),
     "jobs": ("planning",),

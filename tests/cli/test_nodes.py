@@ -196,3 +196,14 @@ def test_any_nodes_are_not_the_first_ones(here, capsys):
     assert main([*line, "--any", "--best"]) == 2
     assert main([*line[:-3], "--any"]) == 2
     assert "--any without a number of nodes; write --k 16" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_nodes_to_check_have_their_probability(capsys) -> None:
+    assert main(["nodes", "white"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines() if re.match(r"n\d{3} ", line)]
+    assert len(rows) == 10
+    for _, factor, _, share, percent, *check in rows:
+        assert float(factor) > 2.0
+        assert percent == "%"
+        assert (float(share) >= 90.0) == (check == ["yes"])

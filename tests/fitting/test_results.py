@@ -109,6 +109,9 @@ def test_compare_counts_by_hand(fits):
     assert table["fitted"].tolist() == [39, 38, 38, 38]
     assert table["as_good_by_p_percent"].tolist() == pytest.approx([100 * g / compared for g in good])
     assert table["compared"].tolist() == [compared] * 4
+    ok = np.array([fits[f].ok for f in fits.families])
+    assert table["alone"].tolist() == [sum(ok[f, g] and ok[:, g].sum() == 1 for g in range(40)) for f in range(4)]
+    assert table["alone"].sum() > 0
 
 
 def test_too_few_failures_are_no_evidence_for_the_exponential() -> None:

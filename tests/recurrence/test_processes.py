@@ -279,6 +279,13 @@ def test_bad_options():
         compare_processes(histories, models=("hpp", "hpp"))
 
 
+def test_events_at_once_by_hand():
+    """Four events of two nodes, two of which are one incident: (2 * 2 + 1 + 1) / 4 events at once on average."""
+    histories = EventHistories.from_groups([[10.0, 50.0], [10.0, 70.0]], end=100.0)
+    joined = replace(histories, incident=np.array([0, 1, 0, 2]))
+    assert joined.at_once(np.zeros(2, np.int64), 1).tolist() == [1.5]
+
+
 def test_nodes_that_share_incidents_are_not_so_many_copies():
     """Of 60 logs of racks that fail as one at a steady rate, 57 had another process as the best."""
     steady, shapes, rates = [], [], []

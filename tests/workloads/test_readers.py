@@ -250,6 +250,8 @@ def test_batsim(tmp_path: Path) -> None:
     jobs = rf.read_workload(path)
     assert jobs.n_nodes == 4
     assert jobs.job_id.tolist() == ["w0!2", "1"]
+    numbered = {**BATSIM, "jobs": [{**job, "id": 7 + i} for i, job in enumerate(BATSIM["jobs"][:1])]}
+    assert rf.read_workload(written(tmp_path, "numbered.json", json.dumps(numbered))).job_id.tolist() == [7]
     assert jobs.submit.tolist() == [5.0, 10.5]
     assert jobs.run_time.tolist() == [50.0, 12.25]
     assert jobs.requested.tolist() == [np.inf, 100.0]
