@@ -368,6 +368,7 @@ def marked(windows: int, missed: int, level: float = 0.9) -> rf.backtesting.Back
     ("windows", "missed", "mark", "chance"),
     [
         (9, 0, "good", False),
+        (9, 2, "fair", True),
         (9, 3, "fair", True),  # 6 or fewer of 9 at 90 % have p = 0.053
         (9, 6, "poor", False),
         (33, 8, "fair", False),  # 25 or fewer of 33 have p = 0.014

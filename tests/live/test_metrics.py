@@ -21,6 +21,7 @@ def test_time_between_failures_is_that_of_the_last_ninety_days(tmp_path: Path) -
     path = tmp_path / "relfit.prom"
     write_metrics([], rf.Study(log), path, now=EPOCH)
     lines = path.read_text().splitlines()
+    assert f"relfit_round_timestamp_seconds {EPOCH.timestamp()}" in lines
     assert f'relfit_mtbf_seconds{{system="s"}} {45.0 * 86400.0}' in lines
     assert 'relfit_nodes{system="s"} 1.0' in lines
     assert 'relfit_recent_failures{system="s",cause="hardware"} 1.0' in lines
