@@ -484,3 +484,19 @@ def test_expected_pairs_of_two_nodes_watched_for_parts_of_an_hour():
     found = cofailures(EMPTY, 0.25, failures=failures)
     chance = chance_within(*(np.array([x]) for x in (0.0, 0.7, 0.3, 1.9)), 0.25)
     assert found.table["expected"].iloc[0] == pytest.approx(2.0 * chance[0], rel=1e-9)
+
+
+def test_an_interval_without_length_is_an_instant():
+    """A node that left when it entered: within an hour of an end of ten hours, or of their middle."""
+    zero, ten = np.array([0.0]), np.array([10.0])
+    for at, share in ((0.0, 0.1), (5.0, 0.2)):
+        assert chance_within(zero, ten, np.array([at]), np.array([at]), 1.0)[0] == pytest.approx(share, rel=0.05)
+
+
+def test_a_node_that_leaves_on_the_date_of_its_failure_is_seen_to_fail():
+    """Failures on dates are spread over the day; each is before the end of its node's observation."""
+    events = [{"node": f"n{i:02d}", "start": 24.0 * i} for i in range(40)]
+    nodes = [{"node": f"n{i:02d}", "left": 24.0 * i} for i in range(40)]
+    found = failures_of(make_log(events, nodes, window=(0, 50 * 24)))
+    assert (found.times < found.left).all()
+    assert (found.times >= np.arange(40) * 24 * NANOSECONDS_PER_HOUR).all()

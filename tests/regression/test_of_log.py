@@ -225,3 +225,10 @@ def test_a_covariate_that_was_read_as_text_says_which_value_made_it_so(tmp_path)
     assert attribute_effects(log).table["status"].str.contains(why).all()
     with pytest.raises(rf.ArgumentError, match=why):
         rf.regress(log, "ttf ~ x")
+
+
+def test_what_nodes_and_outages_both_have_is_the_nodes_in_lives_and_the_outages_in_repairs() -> None:
+    """The node's firmware is b; the outage came under a."""
+    log = make_log([{"node": "x", "start": 10, "end": 14, "firmware": "a"}], [{"node": "x", "firmware": "b"}])
+    assert regression_table(log)[0]["firmware"].tolist() == ["b", "b"]
+    assert regression_table(log, "ttr")[0]["firmware"].tolist() == ["a"]

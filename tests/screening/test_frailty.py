@@ -10,7 +10,7 @@ import pytest
 from scipy import integrate, stats
 
 from relfit.analyses.screening import frailty
-from relfit.analyses.screening.equal_nodes import equal_nodes_p
+from relfit.analyses.screening.equal_nodes import _scores, equal_nodes_p
 from relfit.analyses.screening.frailty import RenewalModels, renewal_models
 from relfit.log.lifedata import LifeData
 
@@ -201,3 +201,10 @@ def test_a_shape_without_an_interval_says_nothing_of_ageing() -> None:
     assert "Weibull shape" in found.headline
     found = replace(found, shape=np.array([[np.nan, 6.42, np.nan]]))
     assert found.headline == f"{found.failures[0]} failures are too few to distinguish ageing from unequal nodes."
+
+
+def test_a_node_with_too_few_failures_is_no_deviance() -> None:
+    """Of ten failures half a one is expected of the first node; it has none."""
+    counts, spent = np.array([[0.0, 10.0]]), np.array([[0.5, 9.5]])
+    scatter = (0.5**2 - 0.0 + 0.5**2 - 10.0) / 10.0
+    assert _scores(counts, spent)[0] == pytest.approx([scatter, 10.0 * np.log(10.0 / 9.5) - 0.5])

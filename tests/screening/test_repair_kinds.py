@@ -11,7 +11,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.analyses.screening import repair_kinds
-from relfit.analyses.screening._repair_kinds import ONE_CLASS, _crossing
+from relfit.analyses.screening._repair_kinds import ONE_CLASS, _crossing, _Mixture
 from relfit.base.errors import ArgumentError
 from relfit.fitting import fit
 from relfit.fitting.condensing import condensed
@@ -237,3 +237,12 @@ def test_causes_that_explain_the_two_kinds_are_told(by_cause: bool, tmp_path: Pa
     assert kinds.explained_by(parts) == (told if by_cause else "")
     page = rf.report(log, tmp_path / "report.html", families=["exponential"]).read_text(encoding="utf-8")
     assert (f"more likely a slow one. {told}" in page) == by_cause
+
+
+def test_a_repair_cut_off_counts_as_long_as_one_of_its_class_lasts_beyond() -> None:
+    """Two equal classes with the same law: the mean life above the limit, by scipy's integral."""
+    lives = LifeData.from_array(np.array([1.0, 3.0]), np.array([True, False]))
+    free = np.array([[0.0, 0.3, np.log(0.7), 0.3, np.log(0.7)]])
+    law = stats.lognorm(0.7, scale=np.exp(0.3))
+    beyond = law.expect(lambda time: time, lb=3.0, conditional=True)
+    assert _Mixture(lives, "lognormal2").observed_means(free)[0] == pytest.approx(np.log([(1.0 + beyond) / 2.0] * 3))
