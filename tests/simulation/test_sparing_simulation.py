@@ -331,3 +331,18 @@ def test_a_stage_lasts_its_time_or_is_drawn_and_a_device_that_no_stage_mends_is_
         hours.append(sparing_devices._draw_stages.py_func(rng, repairs, earlier, 0) - 105.0)
         assert earlier[0] == 0
     assert stats.kstest(hours, "expon", args=(0.0, 2.0)).pvalue > 1e-4
+
+
+def test_a_tray_repaired_in_an_outage_of_its_rack_waits_for_the_rack() -> None:
+    """One tray a rack, which ages while there is power: the chain of four states of a rack and its tray."""
+    fails, repaired, rack_fails, rack_back = 1 / 50, 1 / 50, 1 / 200, 1 / 200
+    rates = np.zeros((4, 4))  # both up, tray down, rack down, both down
+    rates[0, 1], rates[1, 0], rates[3, 2] = fails, repaired, repaired
+    rates[0, 2] = rates[1, 3] = rack_fails
+    rates[2, 0] = rates[3, 1] = rack_back
+    balance = np.vstack([(rates - np.diag(rates.sum(axis=1))).T, np.ones(4)])
+    up = np.linalg.lstsq(balance, np.array([0.0, 0.0, 0.0, 0.0, 1.0]), rcond=None)[0][0]
+    times = DeviceTimes(Exponential(fails), Exponential(repaired), Exponential(rack_fails), Exponential(rack_back))
+    one = Cluster(racks=8, trays=1, gpus=8)
+    found = simulate_sparing(one, Strategies(1, 0, 0), times, RECOVERY, ONE_BY_ONE, years=40, n_resamples=3, rng=1)
+    assert found.down @ np.arange(9) / 8 == pytest.approx(1.0 - up, rel=0.03)
