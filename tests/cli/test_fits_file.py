@@ -91,6 +91,8 @@ def test_the_most_reliable_nodes_are_taken_and_named(tmp_path, capsys):
     assert shown["whole"][1]["value"] == pytest.approx(np.exp(-100.0 * (0.001 + 0.002)))
     assert main(["system", str(path), "--k", "2", "--best"]) == 0
     assert "These are b,d." in capsys.readouterr().out
+    assert main(["system", str(path), "--best", "--json"]) == 0
+    assert not any("These are" in note for note in json.loads(capsys.readouterr().out)["notes"])  # they are all
 
 
 def test_nodes_without_an_estimate_are_said_to_be_left_out(tmp_path, capsys):

@@ -9,6 +9,7 @@ import relfit as rf
 from relfit.analyses.independence import dispersion, failures_of
 from relfit.cli.app import main
 from tests.factories import make_log
+from tests.independence.test_events import make_failures
 
 HOURS = 3 * 8766.0
 GROWTH = np.log(1.3) / 8766.0  # 30 % a year
@@ -48,3 +49,15 @@ def test_the_trend_says_how_much_the_rate_rises(tmp_path, capsys: pytest.Capture
     assert low < 30.0 < high
     assert low < rise < high
     assert text.count("% a year") == 1
+
+
+def test_pairs_of_failures_at_a_steady_rate_are_no_trend() -> None:
+    """26 failures of 302 have another within the hour: on a clock of steady rate they are pairs still."""
+    rng = np.random.default_rng(13)
+    pairs, alone = rng.uniform(0.0, 2399.0, 26), rng.uniform(0.0, 2400.0, 250)
+    at = np.sort(np.concatenate([alone, pairs, pairs + rng.uniform(0.0, 1.0, 26)]))
+    node = rng.integers(0, 20, at.size)
+    failures = make_failures([at[node == i] for i in range(20)], hours=2400.0)
+    found = dispersion(failures, [24.0, 168.0], n_resamples=99, rng=1)
+    assert found.clustered
+    assert found.trend == 0.0

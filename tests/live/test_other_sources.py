@@ -250,3 +250,15 @@ def test_a_damaged_text_is_a_failure_and_one_without_a_match_is_not(tmp_path: Pa
     (tmp_path / "torn.log.gz").write_bytes(b"\x1f\x8b\x08\x00torn")
     with pytest.raises((SourceError, ReadError)):
         source(tmp_path, "text", path="torn.log.gz", pattern=pattern).fetch({}, NOW)
+
+
+def test_raw_logs_are_read_together_and_tables_one_by_one(tmp_path: Path) -> None:
+    """An outage may begin in one raw log and end in the next."""
+    line = "2024-01-{:02d}T10:00:00+00:00 n1 kernel: Kernel panic - not syncing: Fatal machine check\n"
+    contents = {"log": line, "csv": "node,start\nn1,2024-01-{:02d} 10:00\n"}
+    for kind, text in contents.items():
+        files = [tmp_path / f"{name}.{kind}" for name in "ab"]
+        for day, file in enumerate(files, start=1):
+            file.write_text(text.format(day))
+        groups = source(tmp_path, "file", path=f"*.{kind}")._groups(files)
+        assert groups == ([files] if kind == "log" else [[file] for file in files])

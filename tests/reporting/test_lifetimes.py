@@ -16,7 +16,7 @@ from relfit.cli.app import main
 from relfit.log.units_in_service import hint_of_lives
 from relfit.reporting.detail_sections import jobs
 from relfit.reporting.first_screen import _limits
-from relfit.reporting.lifetime_report import lifetime_summary
+from relfit.reporting.lifetime_report import _places, lifetime_summary
 from relfit.reporting.report_data import ReportData
 from tests.reporting.logs import FAST
 from tests.reporting.test_questions import table
@@ -152,3 +152,15 @@ def test_daily_drive_tables_are_told_how_to_make_lives() -> None:
     drives = replace(log, source=replace(log.source, format="backblaze"))
     assert '"Ages of drives"' in hint_of_lives(drives, "make")
     assert "Ages of drives" not in hint_of_lives(log, "make")
+
+
+@pytest.mark.parametrize("places", [12, 13])
+def test_up_to_twelve_places_are_compared(places: int) -> None:
+    """Of twenty units in each, one more ends than in the place before; all live for a year."""
+    where, number = np.divmod(np.arange(20 * places), 20)
+    table = pd.DataFrame({"hours": YEAR, "failed": number <= where, "hall": [f"h{i:02d}" for i in where]})
+    found = _places(ReportData(rf.Study(rf.read(table), "all"), ("exponential",)))
+    assert (found is None) == (places > 12)
+    if found is not None:
+        assert found["hall"].tolist() == [f"h{i:02d}" for i in range(12)][::-1]
+        assert found["rate"].to_numpy() == pytest.approx(np.arange(12, 0, -1) / 20.0)

@@ -16,8 +16,8 @@ import relfit as rf
 from relfit.analyses.recurrence import availability
 from relfit.fleet import chosen_period
 from relfit.reporting.checked_fits import CheckedFits
-from relfit.reporting.components import Table
-from relfit.reporting.detail_sections import methods
+from relfit.reporting.components import Section, Table
+from relfit.reporting.detail_sections import methods, repairs
 from relfit.reporting.fleet_sections import steady
 from relfit.reporting.report_data import ReportData
 from tests.factories import make_log
@@ -614,3 +614,19 @@ def test_every_period_is_used_where_all_of_the_log_is() -> None:
         assert ("a sixth of the node-hours" in said) == (period == "stable")
         assert ("Here all of the log is used." in said) == (period == "all")
     assert used == {"stable": [False, True], "all": [True, True]}
+
+
+def test_repairs_that_take_longer_of_late_are_expected_to() -> None:
+    """Outages of 20 nodes last 2 hours, and 12 in the last 2600 of 9600 hours."""
+    rng = np.random.default_rng(2)
+    at = [np.cumsum(rng.exponential(1500.0, 40)).round() for _ in range(20)]
+    rows = [(f"n{i:02d}", t, 12.0 if t > 7000.0 else 2.0) for i in range(20) for t in at[i][at[i] < 9588.0]]
+    events = [{"node": node, "start": start, "end": start + hours} for node, start, hours in rows]
+    log = make_log(events, [{"node": f"n{i:02d}"} for i in range(20)], window=(0, 9600))
+    section = repairs(ReportData(rf.Study(log, "all"), ("exponential",)))
+    assert isinstance(section, Section)
+    mean = np.mean([hours for *_, hours in rows])
+    assert section.verdict.startswith(f"An outage of a node lasts {mean:.2f} hours on average")
+    said = re.match(r"Now, with recent .* one is expected to last ([\d.]+) hours", section.sentences[0])
+    assert said is not None
+    assert float(said[1]) == pytest.approx(12.0, rel=0.1)

@@ -131,3 +131,16 @@ def test_figures_of_a_run() -> None:
     assert plotting.server_states(run).get_ylabel() == "servers"
     with pytest.raises(ArgumentError, match="trace=True"):
         plotting.server_states(rf.simulate_training(SMALL, n_replications=1))
+
+
+def test_the_log_of_a_run_has_the_repairs_of_its_own_servers() -> None:
+    """Counted from the trace; those of the spare pool are not in the log."""
+    given = {"working_pool_size": 10, "spare_pool_size": 4, "job_size": 8, "warm_standbys": 2}
+    failing = {"random_failure_rate": 1 / 14400, "systematic_failure_fraction": 0.0, "auto_repair_time": 600}
+    run = rf.simulate_training({**SMALL, **given, **failing}, n_replications=1, rng=5, trace=True)
+    assert run.trace is not None
+    moves = run.trace[run.trace["server"] >= 0]
+    failed = moves[(moves["after"] == "auto_repair") & moves["before"].isin(["active", "standby"])]
+    own = failed.loc[failed["server"] < 10, "server"].value_counts().rename(index="n{}".format)
+    assert 10 < own.sum() < len(failed)
+    assert failure_log(run).events["node"].value_counts().to_dict() == own.to_dict()
