@@ -83,6 +83,8 @@ def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
     short = log.between(None, EPOCH + pd.Timedelta(days=120))
     with pytest.raises(DataError, match=r"origins in 120 days are too few.*take a log of 180 days or more, or every="):
         rf.backtest(short, parts="forecasts")
+    with pytest.raises(DataError, match=r"^0 origins in 30 days are too few: .*, or shorter horizons"):
+        rf.backtest(log.between(None, EPOCH + pd.Timedelta(days=30)), parts="forecasts")
     few = rf.backtest(short, parts="forecasts", every="10d", horizons="10d", by=None)
     assert 4 <= len(few.table) <= 8
     assert few.trust in ("fair", "poor")
@@ -211,6 +213,7 @@ def test_ranking_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) ->
     node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
     rows = tested.table[tested.table["of"].isin(["ranking", "first"])]
     assert len(rows) >= 8
+    assert set(tested.table.loc[tested.table["of"] == "drain", "size"]) == {2.0}  # a twentieth of forty nodes
     for row in rows.to_dict("records"):
         now = hours(row["origin"])
         following = np.bincount(node[(at >= now) & (at < now + 30 * DAY)], minlength=NODES)
