@@ -13,7 +13,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.backtesting import backtest_results, backtest_texts, forecast_scores
-from relfit.backtesting.interval_scores import lost_lately, run_of
+from relfit.backtesting.interval_scores import _runs, lost_lately, run_of
 from relfit.base.errors import ArgumentError, DataError
 from relfit.fleet.job_placement import NodeOutages
 from relfit.system.jobs import Checkpoint
@@ -687,6 +687,13 @@ def test_a_figure_of_one_system(tested: rf.backtesting.Backtest) -> None:
     assert ax.lines
     with pytest.raises(ArgumentError, match="no system 't' in this backtest"):
         rf.plot(tested, system="t", ax=Figure().add_subplot())
+
+
+def test_jobs_followed_have_two_thousand_nodes_together() -> None:
+    log = make_log([{"node": "n1", "start": 5.0, "end": 6.0}], [{"node": f"n{i}"} for i in range(200)])
+    (nodes,) = NodeOutages.of(log)
+    runs = {size: len(_runs(nodes, size, 0.0, 50.0, np.arange(200))) for size in (1, 64, 150, 200)}
+    assert runs == {1: 200, 64: 2048 // 64, 150: 2048 // 150, 200: 1}
 
 
 def test_what_jobs_lost_lately_by_hand() -> None:
