@@ -13,7 +13,7 @@ from scipy import stats
 
 import relfit as rf
 from relfit.backtesting import backtest_results, backtest_texts, forecast_scores
-from relfit.backtesting.interval_scores import lost_lately, run_of
+from relfit.backtesting.interval_scores import _runs, lost_lately, run_of
 from relfit.base.errors import ArgumentError, DataError
 from relfit.fleet.job_placement import NodeOutages
 from relfit.system.jobs import Checkpoint
@@ -83,6 +83,8 @@ def test_a_short_log_is_told_what_to_do(log: rf.FailureLog) -> None:
     short = log.between(None, EPOCH + pd.Timedelta(days=120))
     with pytest.raises(DataError, match=r"origins in 120 days are too few.*take a log of 180 days or more, or every="):
         rf.backtest(short, parts="forecasts")
+    with pytest.raises(DataError, match=r"^0 origins in 30 days are too few: .*, or shorter horizons"):
+        rf.backtest(log.between(None, EPOCH + pd.Timedelta(days=30)), parts="forecasts")
     few = rf.backtest(short, parts="forecasts", every="10d", horizons="10d", by=None)
     assert 4 <= len(few.table) <= 8
     assert few.trust in ("fair", "poor")
@@ -211,6 +213,7 @@ def test_ranking_by_hand(log: rf.FailureLog, tested: rf.backtesting.Backtest) ->
     node = log.events["node"].astype(str).str[1:].astype(int).to_numpy()
     rows = tested.table[tested.table["of"].isin(["ranking", "first"])]
     assert len(rows) >= 8
+    assert set(tested.table.loc[tested.table["of"] == "drain", "size"]) == {2.0}  # a twentieth of forty nodes
     for row in rows.to_dict("records"):
         now = hours(row["origin"])
         following = np.bincount(node[(at >= now) & (at < now + 30 * DAY)], minlength=NODES)
@@ -685,6 +688,13 @@ def test_a_figure_of_one_system(tested: rf.backtesting.Backtest) -> None:
     assert ax.lines
     with pytest.raises(ArgumentError, match="no system 't' in this backtest"):
         rf.plot(tested, system="t", ax=Figure().add_subplot())
+
+
+def test_jobs_followed_have_two_thousand_nodes_together() -> None:
+    log = make_log([{"node": "n1", "start": 5.0, "end": 6.0}], [{"node": f"n{i}"} for i in range(200)])
+    (nodes,) = NodeOutages.of(log)
+    runs = {size: len(_runs(nodes, size, 0.0, 50.0, np.arange(200))) for size in (1, 64, 150, 200)}
+    assert runs == {1: 200, 64: 2048 // 64, 150: 2048 // 150, 200: 1}
 
 
 def test_what_jobs_lost_lately_by_hand() -> None:

@@ -65,6 +65,12 @@ def test_a_node_of_a_rack_is_down_for_its_own_repair() -> None:
     assert np.mean(rows(known, 64, 40_000.0, 3)["repair"]) / HOUR == pytest.approx(4.0, rel=0.1)
 
 
+def test_a_group_is_of_all_nodes_whatever_the_racks() -> None:
+    known = Parameters(mtbf={"node": "1e9h", "group": "100h"}, mttr="1h", fleet={"nodes": 64, "group_share": 0.25})
+    stream = FailureStream([CalibratedFailures(parameters=known, nodes_per_rack=8)], 64, 1)
+    assert set(np.unique(stream.take()["time"], return_counts=True)[1]) == {16}
+
+
 def test_repairs_have_the_shape_of_the_fit_and_the_calibrated_mean() -> None:
     fitted = {"family": "lognormal", "parameters": {"meanlog": 1.0, "sdlog": 0.5}}  # 3.1 hours on average
     known = Parameters(mtbf="500h", mttr={"mean": "7h", "node": "8h"}, repair=fitted)

@@ -186,6 +186,9 @@ def test_parts_of_repairs_are_drawn_together_with_their_mean() -> None:
             [quantity.low, quantity.value, quantity.high], rel=0.02
         )
     assert parameters_of_text(text_of_parameters(known)) == known
+    for part in ({}, {"quick": 2.0, "slow": 52.0, "share_quick": 0.8}):  # nothing to draw together
+        alone = draw_parameters(Parameters(mttr={"mean": 12.0, **part, "correlation": correlation}), 5)
+        assert alone["mttr.mean"].tolist() == [12.0] * 5
     for bad in ([[1.0]], [[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]], [[2.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]]):
         with pytest.raises(ArgumentError, match=r"mttr\.correlation"):
             Parameters(mttr={"mean": 3, "correlation": bad})

@@ -306,3 +306,7 @@ def test_the_command_says_at_once_that_workers_start(capsys: pytest.CaptureFixtu
     say("starting 2 workers", 0.0)
     say("0 of 240 runs stored", 0.0)
     assert capsys.readouterr().err == "relfit: starting 2 workers\n"
+
+
+def test_one_after_the_other_is_one_at_a_time() -> None:
+    assert executors.Computing(lambda *_: None, 3).slots == 1

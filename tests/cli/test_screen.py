@@ -375,7 +375,9 @@ def test_intervals_by_size_are_read_back_by_a_script(capsys, here) -> None:
     table = pd.read_csv("table.csv")
     assert table["nodes"].tolist() == [1, 16, 64, 256]
     assert [row["nodes"] for row in json.loads(Path("table.json").read_text())] == [1, 16, 64, 256]
-    capsys.readouterr()
+    assert capsys.readouterr().out.startswith("Checkpoint on 1 node every 22.3 hours")
+    assert main([*plan, "--sizes", "1,16,64,256", "--json"]) == 0
+    assert [row["nodes"] for row in json.loads(capsys.readouterr().out)["table"]] == [1, 16, 64, 256]
     # the optimum of exponential failures by its own equation: exp(-T/M - C/M) = 1 - T/M
     for _, row in table.iterrows():
         mean, save = 3000.0 / row["nodes"], 1.0 / 12.0

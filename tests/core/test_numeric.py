@@ -11,7 +11,7 @@ from scipy import stats
 
 from relfit.base.numeric import ordering, poisson, ragged
 from relfit.base.numeric.batches import at_once, in_threads
-from relfit.base.numeric.bursts import renewal_null, step_of
+from relfit.base.numeric.bursts import _ratio, renewal_null, step_of
 from relfit.base.numeric.compiled import checksum, njit
 from relfit.base.numeric.crossings import crossing, monotone
 from relfit.base.numeric.false_discovery import adjusted_p
@@ -136,3 +136,7 @@ def test_the_script_is_hidden_within_and_there_again_after(hidden: bool) -> None
     with script_hidden(hidden):
         assert (sys.modules["__main__"] is not script) == hidden
     assert sys.modules["__main__"] is script
+
+
+def test_observed_relative_to_expected_where_nothing_is_expected() -> None:
+    assert _ratio(np.array([3, 2, 0]), np.array([1.5, 0.0, 0.0])).tolist() == [2.0, np.inf, 1.0]

@@ -38,6 +38,8 @@ def test_more_nodes_run_no_longer_and_limits_stay_finite(model: rf.FleetModel) -
         assert (values[1:] < 1.02 * values[:-1]).all()
         highs = np.array([float(one.high) for one in each])
         assert (highs[1:] < 1.1 * highs[:-1]).all()
+    # few days have 46 nodes up: independent nodes go on in proportion to their number
+    assert float(through[-1].estimate) == pytest.approx(float(through[-2].estimate) ** (48 / 46), rel=1e-3)
     # independent nodes: the rate of 48 is 48 times that of one
     assert float(through[-1].low) < np.exp(-48 * HOURS / 600.0) < float(through[-1].high)
 

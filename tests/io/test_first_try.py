@@ -43,6 +43,13 @@ def test_a_severity_is_asked_about_and_the_hint_works(tmp_path: Path, capsys: py
     assert "--failures Level=ERROR,FATAL" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("levels", [["INFO", "INFO"], ["ERROR", "FATAL"], ["INFO", *(f"E{i}" for i in range(9))]])
+def test_a_severity_that_does_not_divide_the_rows_is_not_asked_about(tmp_path: Path, levels: list[str]) -> None:
+    rows = [f"2024-01-{day:02d} 05:00,{level},n{day}" for day, level in enumerate(levels, 1)]
+    log = rf.read(written(tmp_path, "alerts.csv", "\n".join(["time,Level,host", *rows]) + "\n"))
+    assert not [note for note in log.source.notes if "--failures" in note]
+
+
 def test_start_and_end_of_a_fault_are_two_rows(tmp_path: Path) -> None:
     rows = (
         "node,time,event\nn1,2024-01-01 00:00,fault start\nn1,2024-01-01 05:00,fault end\nn2,2024-01-02,fault start\n"

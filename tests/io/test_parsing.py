@@ -76,6 +76,20 @@ def test_stamps_with_a_leap_second_and_a_zone():
     assert stamps.good.tolist() == [True, True, False, False]
 
 
+def test_stamps_of_an_hour_and_those_in_several_parts():
+    midnight = pd.Timestamp("2024-01-01").value
+    of_an_hour = parse_stamps(pa.array(["2024-01-01T05Z"]))
+    assert (of_an_hour.good[0], of_an_hour.absolute[0], of_an_hour.clock[0]) == (
+        True,
+        True,
+        midnight + 5 * 3600 * 10**9,
+    )
+    parts = [pa.array(texts).dictionary_encode() for texts in (["2024-01-01", None], ["2024-01-02"])]
+    stamps = parse_stamps(pa.chunked_array(parts))
+    assert stamps.good.tolist() == [True, False, True]
+    assert stamps.clock[[0, 2]].tolist() == [midnight, midnight + 24 * 3600 * 10**9]
+
+
 def test_order_of_days_and_months():
     assert day_and_month([pa.array(["02/03/2024", "13/03/2024"])]) == (True, "13/03/2024")
     assert day_and_month([pa.array(["02/03/2024"])]) == (None, "02/03/2024")

@@ -64,6 +64,14 @@ def bgl_lines(chance: random.Random, count: int = 3000) -> tuple[list[str], list
     return lines, sorted(planted)
 
 
+def test_an_alert_behind_a_tab_is_not_passed_over(tmp_path):
+    lines, planted = bgl_lines(random.Random(1))
+    lines.insert(5, "\t" + lines[4])
+    log = rf.read(write(tmp_path, "\n".join(lines) + "\n"), strict=False)
+    assert found(log) == planted
+    assert log.rejected["line"].tolist() == [6]
+
+
 @pytest.mark.parametrize(
     ("end", "encoding"), [("\n", "utf-8"), ("\r\n", "utf-8-sig"), ("\n", "utf-16"), ("\r\n", "utf-16-le")]
 )

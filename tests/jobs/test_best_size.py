@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from papers.allocation import best_size_of_table_6_1, system_of_table_6_1
 from papers.printed import printed_table
 from relfit.base.errors import ArgumentError
+from relfit.cli.best_size_command import _near
 from relfit.fitting import fit
 from relfit.fitting.families import Exponential, Lognormal, Weibull
 from relfit.system import System, system_from_fits
@@ -218,6 +222,15 @@ def test_common_causes_and_racks_that_age_are_not_taken_at_the_hazard_of_their_f
 
     mean, error = simulated_mean(draw, float(best.lengths[-1]), plan, 24.0, 20_000, rng)
     assert best.expected[-1] == pytest.approx(mean, abs=4 * error)
+
+
+def test_the_table_of_the_terminal_has_powers_of_two_and_two_sizes_on_each_side_of_the_best() -> None:
+    sizes = np.arange(1, 101)
+    named = dict.fromkeys(("length", "success", "lost", "expected"), 1.0)
+    table = pd.DataFrame({"nodes": sizes, **named, "best": sizes == 41})
+    shown = _near(SimpleNamespace(sizes=sizes, place=40), table)
+    assert shown["nodes"].tolist() == [1, 2, 4, 8, 16, 32, 39, 40, 41, 42, 43, 64, 100]
+    assert shown.loc[shown["best"] == "*", "nodes"].tolist() == [41]
 
 
 def test_sizes_from_k_min_on() -> None:

@@ -368,3 +368,15 @@ def test_of_nodes_of_one_age_the_first_to_fail_is_that_of_as_many_hazards() -> N
     drawn = life.draw(20_000, np.random.default_rng(5))
     share = -np.expm1(-4.0 * (((50.0 + drawn) / 100.0) ** 1.7 - 0.5**1.7))
     assert stats.kstest(share, "uniform").pvalue > 1e-3
+
+
+def test_failures_of_a_step_are_split_so_that_its_mean_is_kept() -> None:
+    """A hazard of the square root of time: the first step in closed form."""
+    life = time_to_failure(Weibull(0.5, 1.0))
+    law = RestartDistribution(life, life, 16.0, 0.0)
+    near, outer, alive = law._masses(np.sqrt)
+    root = np.sqrt(law._step)
+    mean = 2.0 * (1.0 - (1.0 + root) * np.exp(-root)) / law._step
+    assert alive[1] == pytest.approx(np.exp(-root))
+    assert outer[1] == pytest.approx(mean - np.exp(-root), rel=1e-5)
+    assert near[0] == pytest.approx(1.0 - mean, rel=1e-5)

@@ -239,6 +239,9 @@ def test_tickets_of_jira_and_servicenow(tmp_path: Path) -> None:
     ]
     with pytest.raises(SourceError, match="no column of nodes; name it with node, or give node_pattern"):
         source(tmp_path, "tickets", path="jira.csv").fetch({}, NOW)
+    jira.write_text(",".join(f"c{i}" for i in range(1, 14)) + "\n" + ",".join("x" * 13) + "\n")
+    with pytest.raises(SourceError, match=r"no column of when tickets were opened; name it with start: c1, .*, c12$"):
+        source(tmp_path, "tickets", path="jira.csv").fetch({}, NOW)
 
 
 def test_a_damaged_text_is_a_failure_and_one_without_a_match_is_not(tmp_path: Path) -> None:

@@ -28,6 +28,13 @@ def test_nodes_of_a_rare_value_and_of_none_are_of_no_stream() -> None:
     assert streams.exposure.sum(axis=1).tolist() == [40.0, 40.0]  # node-days
 
 
+def test_incidents_of_no_named_node_are_of_none() -> None:
+    names = ["a", None, "b"]
+    events = [{"node": node, "start": 30 * i, "end": 30 * i + 1, "scope": "node"} for i, node in enumerate(names)]
+    fleet = WatchedFleet(make_log(events, [{"node": "a"}, {"node": "b"}], window=(0, 240)))
+    assert fleet.node.tolist() == [0, -1, 1]
+
+
 @pytest.mark.parametrize(("hours", "slower"), [(720, True), (719, False)])
 def test_a_node_without_a_failure_for_a_month_after_ten_in_ten_days_is_slower(hours: int, slower: bool) -> None:
     events = [{"node": "a", "start": 24 * day + 1, "end": 24 * day + 2} for day in range(10)]

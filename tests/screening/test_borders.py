@@ -41,6 +41,7 @@ def test_periods_whose_rates_differ_by_a_quarter_stay_apart() -> None:
         ([50.0, 40.0, 18.0], [99, 99, 9], 1),
         ([50.0, 40.0, 17.9], [99, 99, 10], 1),
         ([10.0, 95.0, 15.0], [10, 9, 12], 2),  # none is both: the most exposure of those with ten failures
+        ([2.0, 0.9, 0.1], [9, 9, 10], 2),
         ([20.0, 60.0, 40.0], [9, 7, 8], 0),  # the most failures
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 import pytest
 
 import relfit as rf
-from relfit.analyses.screening import Bursts
+from relfit.analyses.screening import Bursts, _bursts
 from relfit.analyses.screening.burst_likelihoods import after, log_ratios, spells
 from relfit.analyses.screening.incident_line import IncidentLine
 from relfit.base.errors import ArgumentError
@@ -212,6 +213,15 @@ def test_likelihood_ratios_of_three_points_by_hand() -> None:
     for inner, brought in (([-1, -1, -1], [0.0, nearer, farther]), ([0, 0, -1], [0.0, 0.0, farther])):
         got = log_ratios(time, np.zeros(3, int), np.array(inner), rate, np.array([2.0]), 0.25)
         assert got.tolist() == pytest.approx([np.log1p(np.array(brought) / rate / 3.0).sum()])
+
+
+def test_the_delay_that_stands_out_counts_whatever_its_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first score seen is two deviations off; those of 900 are less, as scores of their delay are that large."""
+    scores = iter(np.array([[2.0, 0.0], [0.0, 1.0], [0.0, 900.0], [0.0, -900.0], [0.0, 0.0]]))
+    monkeypatch.setattr(_bursts, "log_ratios", lambda *_: next(scores))
+    points = _bursts._Labelled(SimpleNamespace(time=np.zeros(3)), np.zeros(3, int), np.zeros(3, int))
+    block, rng = np.zeros(3, int), np.random.default_rng(1)
+    assert _bursts._p_shuffled(points, np.ones(3), np.ones(2), block, 4, rng) == 1.0 / 5.0
 
 
 def test_an_incident_is_left_out_of_its_own_rate() -> None:

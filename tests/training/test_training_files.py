@@ -312,6 +312,12 @@ def test_racks_are_as_large_as_the_calibrated_ones() -> None:
     assert "racks have" not in assumed(training_parameters(keys, calibrated=known))
 
 
+def test_the_failure_rate_is_assumed_where_no_lives_are_stated() -> None:
+    known = Parameters(mtbf="1000h", failure={"family": "exponential", "parameters": {"rate": 1e-3}})
+    assert "(random_failure_rate)" in assumed(training_parameters({}))
+    assert "(random_failure_rate)" not in assumed(training_parameters({}, calibrated=known))
+
+
 def test_keys_of_failures_take_precedence_over_calibrated_ones() -> None:
     """Servers run for 30 times 400 days; the rest is their mean time between failures."""
     weibull = {"failure": {"family": "weibull", "parameters": {"shape": 1.0, "scale": 150.0}}}

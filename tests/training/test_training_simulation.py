@@ -392,6 +392,15 @@ def test_the_first_of_several_jobs_comes_first() -> None:
     assert result.findings[1].startswith("jobs: a takes ")
 
 
+def test_a_job_of_higher_priority_takes_servers_rather_than_waiting() -> None:
+    """Each failed server is away for the rest of the run: the second job always has enough for the first."""
+    jobs = tuple(TrainingJob(name=name, job_size=10, job_length=10_000, minimum_size=10) for name in "ab")
+    shared = {**SMALL, "working_pool_size": 24, "spare_pool_size": 0, "random_failure_rate": 5e-5, "jobs": jobs}
+    away = {"auto_repair_time": 1e6, "systematic_failure_fraction": 0.0}
+    result = rf.simulate_training({**shared, **away}, n_replications=5, rng=1)
+    assert result.of_job("a").loc["job_stall_count", "mean"] == 0.0
+
+
 def test_shifts_of_manual_repairs_by_hand() -> None:
     def ends(now: float, work: float, begin: float = 480.0, end: float = 1080.0, days: int = 0b0011111) -> float:
         return float(shift_end(now, work, begin, end, days))
