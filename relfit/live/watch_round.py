@@ -237,7 +237,8 @@ def _source_alarms(store: FleetStore, settings: WatchSettings, now: pd.Timestamp
         evidence: dict[str, float] = {}
         if row["form"] != row["form_before"] and not row["failure"]:
             since = now
-            text = f"The format of source {name} changed from {row['form_before'][:200]!r} to {row['form'][:200]!r}."
+            before, after = (row[key][:200].removesuffix(": ") for key in ("form_before", "form"))
+            text = f"The format of source {name} changed from {before!r} to {after!r}."
             advice = "Check that its records are still read correctly."
         elif failed >= _FAILING:
             since, evidence = failing, {"hours": failed}

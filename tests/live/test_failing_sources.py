@@ -108,7 +108,7 @@ def test_ten_thousand_columns_are_told_and_kept_few(fleet: Path) -> None:
     result = watch(settings, "2024-02-02")
     assert (result.records, result.new) == (5, 1)
     assert [alarm.key for alarm in result.alarms] == ["source: source a"]
-    assert "form changed" in result.alarms[0].text
+    assert "changed from 'table' to 'table: 10,000 columns of its own'" in result.alarms[0].text
 
 
 @pytest.mark.slow
