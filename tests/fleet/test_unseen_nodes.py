@@ -161,7 +161,7 @@ def test_with_their_number_the_mean_is_that_of_the_fleet(tickets: Path) -> None:
     node = rf.calibrate(log, period="all", parts=("mtbf",), at="long run").mtbf.node
     assert node is not None
     assert node.low < MEAN < node.high
-    for wrong, message in (({"n_nodes": 3}, "names"), ({"n_nodes": NODES, "population": "x.csv"}, "one of them")):
+    for wrong, message in (({"n_nodes": 3}, "names"), ({"n_nodes": NODES, "population": tickets}, "both given")):
         with pytest.raises(ArgumentError, match=message):
             rf.read(tickets, **wrong)
 

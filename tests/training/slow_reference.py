@@ -149,9 +149,10 @@ class SlowCluster:
                     break
                 self.active.append(self.standbys.pop(0))
         outputs = {"total_training_time": self.now, **self.count}
-        while self.repairs:
+        while any(stage != "delivered" for _, _, stage, _ in self.repairs):  # repairs in progress, no deliveries
             self.next_repair()
-        return {**outputs, **{name: self.count[name] for name in ("auto_repairs", "manual_repairs", "servers_retired")}}
+        repairs = ("auto_repairs", "manual_repairs", "servers_retired", "servers_beyond_repair", "servers_replaced")
+        return {**outputs, **{name: self.count[name] for name in repairs}}
 
     def fail(self, failed: Machine, ran: float) -> None:
         p = self.p
