@@ -268,17 +268,10 @@ def _averaged(value: FloatArray, spans: float) -> FloatArray:
     return np.sum([p * _moved(np.eye(value.size), each) for p, each in zip(ends, by, strict=True)], axis=0)
 
 
-def _blocks(
-    counts: FloatArray,
-    expected: FloatArray,
-    value: FloatArray,
-    change: FloatArray,
-    prior: FloatArray,
-    spells: FloatArray,
-) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """`_forward` for blocks of nodes in turn."""
+def _blocks(counts: FloatArray, expected: FloatArray, *chain: FloatArray) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """`_forward` for blocks of nodes in turn; `chain` has its other arguments."""
     for i in range(0, counts.shape[0], _BLOCK):
-        yield _forward(counts[i : i + _BLOCK], expected[i : i + _BLOCK], value, change, prior, spells)
+        yield _forward(counts[i : i + _BLOCK], expected[i : i + _BLOCK], *chain)
 
 
 def _forward(
